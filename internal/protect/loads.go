@@ -92,8 +92,9 @@ func listed(words []string) (files []string) {
 	return files
 }
 
-// inline returns the language of an interpreter in the words of a command line that gets code in an option, or nil.
-func inline(words []string) (found *language) {
+// inline returns the language of an interpreter in the words of a command line that gets code in an option, or nil, and the
+// option.
+func inline(words []string) (found *language, option string) {
 	var lang *language
 	for _, word := range words {
 		next := languageOf(word)
@@ -104,10 +105,35 @@ func inline(words []string) (found *language) {
 		case slices.Contains(scripts, path.Ext(word)):
 			lang = nil // the options after it are for the script
 		case lang.inline.MatchString(word):
-			return lang
+			return lang, word
 		}
 	}
-	return nil
+	return nil, ""
+}
+
+// safePath is the variable that keeps Python from loading code from the folder in which it starts, from version 3.11 on.
+const safePath = "PYTHONSAFEPATH"
+
+// Safe returns the variable with which a program loads no code from the folder in which it starts, or "". It is Python with a
+// module behind -m that is not there: one that is installed elsewhere. A program with an own value of the variable keeps it.
+func (p *Project) Safe(of *Program) string {
+	if _, set := of.Env[safePath]; set || !p.startsInstalled(p.from(".", variants(of.Dir)[0]), of) {
+		return ""
+	}
+	return safePath
+}
+
+func (p *Project) startsInstalled(start string, of *Program) bool {
+	lang, option := inline(append([]string{of.Command}, of.Args...))
+	if i := strings.IndexAny(option, "cm"); lang != &languages[0] || languageOf(of.Command) != lang || option[i] != 'm' {
+		return false
+	}
+	here := false
+	p.modules(of.Args, func(name string) {
+		_, info := p.leads(p.from(start, name))
+		here = here || info != nil
+	})
+	return !here
 }
 
 // variables are those that add folders from which code is loaded, by the names of their languages; native for "".

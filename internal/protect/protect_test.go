@@ -120,7 +120,10 @@ func TestServers(t *testing.T) {
 		`"command": "/bin/just", "args": ["srv"], "cwd": "srv"`:                                        {"srv/.justfile", "srv/Justfile", "srv/justfile"},
 		`"command": "python3", "args": ["-c", "import one"]`:                                           modules,
 		`"command": "sh", "args": ["-c", "exec python3 -uc 'import one'"]`:                             modules,
-		`"command": "python3", "args": ["-W", "ignore", "-m", "json.tool"]`:                            append([]string{"json", "json.py", "json.tool"}, modules...),
+		`"command": "python3", "args": ["-W", "ignore", "-m", "json.tool"]`:                            {"json", "json.py", "json.tool"},
+		`"command": "python3", "args": ["-m", "json.tool"], "env": {"PYTHONSAFEPATH": ""}`:             append([]string{"json", "json.py", "json.tool"}, modules...),
+		`"command": "python3", "args": ["-c", "import one"], "env": {"PYTHONSAFEPATH": "1"}`:           nil,
+		`"command": "sh", "args": ["-c", "exec python3 -m json"]`:                                      append([]string{"json", "json.py"}, modules...),
 		`"command": "python3", "args": ["-c", "import mods.a"], "cwd": "srv"`:                          {"srv", "srv/import mods.a", "srv/mods.a"},
 		`"command": "python3", "args": ["srv/s.py", "-c", "x"]`:                                        {"srv", "srv/s.py"},
 		`"command": "node", "args": ["-e", "require('./srv/x.js')"]`:                                   {"*.js", "require('./srv/x.js')", "root.mjs", "lib/x.js", "y", "y.json", "y.mjs", "srv", "srv/x.js"},
@@ -220,10 +223,36 @@ func TestModules(t *testing.T) {
 	}
 }
 
+// TestSafe checks which programs are kept from loading code from the folder in which they start.
+func TestSafe(t *testing.T) {
+	t.Parallel()
+	p := project(t, map[string]string{"pkg/__init__.py": "", "one.py": "", "srv/own.py": ""})
+	for _, tt := range []struct {
+		of   Program
+		want bool
+	}{
+		{Program{Command: "python3", Args: []string{"-m", "mcp_server_time"}}, true},
+		{Program{Command: "/usr/bin/python3.12", Args: []string{"-u", "-mmcp_server_time", "--tz", "x"}}, true},
+		{Program{Command: "python3", Args: []string{"-m", "own"}}, true},
+		{Program{Command: "python3", Args: []string{"-m", "own"}, Dir: "srv"}, false},
+		{Program{Command: "python3", Args: []string{"-m", "pkg.sub"}}, false},
+		{Program{Command: "python3", Args: []string{"-mone"}}, false},
+		{Program{Command: "python3", Args: []string{"-c", "import x"}}, false},
+		{Program{Command: "python3", Args: []string{"one.py", "-m", "x"}}, false},
+		{Program{Command: "sh", Args: []string{"-c", "python3 -m mcp_server_time"}}, false},
+		{Program{Command: "node", Args: []string{"-m", "x"}}, false},
+		{Program{Command: "python3", Args: []string{"-m", "x"}, Env: map[string]string{"PYTHONSAFEPATH": ""}}, false},
+	} {
+		if got := p.Safe(&tt.of) != ""; got != tt.want {
+			t.Errorf("%v: %v, want %v", tt.of, got, tt.want)
+		}
+	}
+}
+
 // TestServersOfTheUser checks that the user's own list of servers protects what it starts.
 func TestServersOfTheUser(t *testing.T) {
 	t.Parallel()
-	p := project(t, map[string]string{"../home/mcp.json": `{"mcpServers": {"s": {"command": "python3", "args": ["-m", "pkg"]}, "t": {"command": "srv/t"}}}`, "srv/t": ""})
+	p := project(t, map[string]string{"../home/mcp.json": `{"mcpServers": {"s": {"command": "python3", "args": ["-m", "pkg"]}, "t": {"command": "srv/t"}}}`, "srv/t": "", "pkg/__init__.py": ""})
 	for _, servers := range []string{"", path.Join(p.Bases[0], "../home/mcp.json"), path.Join(p.Bases[0], "../home/none.json")} {
 		p.Servers = servers
 		for _, at := range []string{"re.py", "srv/t"} {

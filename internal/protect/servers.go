@@ -159,7 +159,8 @@ func (p *Project) Named(dir string, of *Program) (list []Code) {
 			l.put(p.from(base, file))
 		}
 	}
-	if lang := inline(fields); lang != nil {
+	safe, set := of.Env[safePath]
+	if lang, _ := inline(fields); lang != nil && (lang != &languages[0] || safe == "" && (set || !p.startsInstalled(start, of))) {
 		l.folder(start, lang)
 		for _, word := range words {
 			l.imports(start, lang, word)

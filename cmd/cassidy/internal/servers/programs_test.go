@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/mcpfile"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/mcp/attached"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -62,5 +64,32 @@ func TestProgramChanged(t *testing.T) {
 	s.attached.Update()
 	if len(s.attached.now) != 0 {
 		t.Error("a server whose program was revoked is attached")
+	}
+}
+
+// TestPythonOfElsewhere checks that a server that is a module which is not in the project loads nothing from there.
+func TestPythonOfElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, entries("a", "srv/a.sh"))
+	if err := os.WriteFile(filepath.Join(s.opts.Root, "here.py"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(t.TempDir(), "python3")
+	for _, tt := range []struct {
+		server mcpfile.Server
+		want   []string
+	}{
+		{mcpfile.Server{Command: bin, Args: []string{"-m", "elsewhere"}}, []string{"PYTHONSAFEPATH=1"}},
+		{mcpfile.Server{Command: bin, Args: []string{"-m", "elsewhere"}, Env: []mcpfile.Pair{{Name: "PYTHONSAFEPATH", Value: ""}}}, []string{"PYTHONSAFEPATH="}},
+		{mcpfile.Server{Command: bin, Args: []string{"-m", "here"}}, nil},
+	} {
+		var p tool.Process
+		if err := s.opts.complete(&tt.server, t.TempDir(), &p); err != nil {
+			t.Fatal(err)
+		}
+		got := slices.DeleteFunc(p.Env, func(v string) bool { return !strings.HasPrefix(v, "PYTHON") })
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%v: %q, want %q", tt.server.Args, got, tt.want)
+		}
 	}
 }

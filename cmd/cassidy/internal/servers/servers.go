@@ -67,11 +67,7 @@ func (o *Options) unreviewed(e *Entry) (file, reason string) {
 		return "", "" // it cannot be started there
 	}
 	defer p.Root.Close()
-	env := map[string]string{}
-	for _, v := range e.Env {
-		env[v.Name] = v.Value
-	}
-	files, err := p.Files([]protect.Program{{Command: e.Command, Args: e.Args, Env: env, Dir: e.Dir, Writes: e.Write}})
+	files, err := p.Files([]protect.Program{programOf(&e.Server)})
 	if err != nil {
 		return e.Path, folder.FileError(err, e.Path).Message()
 	}
@@ -85,6 +81,15 @@ func (o *Options) unreviewed(e *Entry) (file, reason string) {
 		}
 	}
 	return "", ""
+}
+
+// programOf returns what is protected of a server's program.
+func programOf(s *mcpfile.Server) protect.Program {
+	env := map[string]string{}
+	for _, v := range s.Env {
+		env[v.Name] = v.Value
+	}
+	return protect.Program{Command: s.Command, Args: s.Args, Env: env, Dir: s.Dir, Writes: s.Write}
 }
 
 // programError returns the error of a server whose program is untrusted.

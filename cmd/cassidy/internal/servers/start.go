@@ -98,6 +98,9 @@ func (o *Options) complete(s *mcpfile.Server, scratch string, p *tool.Process) (
 	}
 	p.Name, p.Args, p.Network = s.Command, s.Args, s.Network
 	p.Env = o.environment(s, scratch)
+	if name := o.safe(s); name != "" {
+		p.Env = append(p.Env, name+"=1")
+	}
 	p.Dir = filepath.Join(root, filepath.FromSlash(s.Dir))
 	if p.Path, err = o.program(s.Command, p.Dir); err != nil {
 		return err
@@ -136,6 +139,17 @@ func (o *Options) keepSecrets(dirs []string) error {
 		return value.Errorf(value.Denied, "it was not started, because it could read the file of a secret: %s", file).WithHint("%s", hint)
 	}
 	return nil
+}
+
+// safe returns the variable that keeps a server from loading code from the project, or "".
+func (o *Options) safe(s *mcpfile.Server) string {
+	project, err := protect.Open(o.Root)
+	if err != nil {
+		return "" // it is not started
+	}
+	defer project.Root.Close()
+	program := programOf(s)
+	return project.Safe(&program)
 }
 
 // environment returns the environment of a server: PATH, HOME, a folder for temporary files, and
