@@ -921,7 +921,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/demo": {
 		"Package demo has the command that shows what cassidy does",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/ui runtime/value",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/scratch runtime/value",
 		"it starts the program as a user does, and knows no other command",
 	},
 	"cmd/cassidy/internal/secret": {

@@ -18,20 +18,29 @@ func TestDemo(t *testing.T) {
 	t.Parallel()
 	temp := t.TempDir()
 	command := func(args ...string) *exec.Cmd {
+		t.Helper()
 		cmd := exec.Command(filepath.Join(binOf(t), "cassidy"), append([]string{"demo"}, args...)...)
 		cmd.Env = append(os.Environ(), asCassidy+"=1", "CASSIDY_WORKER="+testworker.Exec(), "TMPDIR="+temp, "TERM=xterm", "CASSIDY_HOME="+filepath.Join(temp, "never"))
+		cmd.Dir = temp
 		return cmd
 	}
 	out, err := command("--keep").CombinedOutput()
-	for _, want := range []string{"def low_stock(", "$ kill -9 ", "supplier order=", "- 1 × green tea", "removed ORDER.md", "cassidy tool new slug", "the folder of the demo is"} {
+	for _, want := range []string{"def low_stock(", "$ kill -9 ", "supplier order=", "- 1 × green tea", "removed ORDER.md", "cassidy tool new slug", "the project of the demo is"} {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Fatalf("%v: %q is not in\n%s", err, want, out)
 		}
 	}
-	kept, _ := filepath.Glob(filepath.Join(temp, "cassidy-demo-*"))
-	if len(kept) != 1 {
-		t.Fatalf("kept %q", kept)
+	if _, err := os.Stat(filepath.Join(temp, "cassidy-demo/project/.cassidy/tools/low_stock.star")); err != nil {
+		t.Error(err)
 	}
+	if out, err := command("--keep").CombinedOutput(); err == nil || !strings.Contains(string(out), "already exists") {
+		t.Errorf("a second time: %v\n%s", err, out)
+	}
+	t.Cleanup(func() {
+		if left, _ := filepath.Glob(filepath.Join(temp, "*.held")); len(left) > 0 {
+			t.Errorf("left %q", left)
+		}
+	})
 
 	for _, tt := range []struct {
 		approve, want string

@@ -18,6 +18,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/scratch"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -32,7 +33,7 @@ func Command(a *app.App) *cli.Command {
 			"yours. You approve the change that the model makes.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "yes", Usage: "approve the change, and do not wait for Enter"},
-			&cli.BoolFlag{Name: "keep", Usage: "keep the scratch folder"},
+			&cli.BoolFlag{Name: "keep", Usage: "work in ./cassidy-demo, which stays"},
 		},
 		Action: func(ctx *cli.Context) error {
 			d := &demo{App: a, ctx: ctx.Context, yes: ctx.Bool("yes") || ui.OpenTerminal(a.In, a.Err, false) == nil}
@@ -47,29 +48,37 @@ type demo struct {
 	ctx    context.Context
 	yes    bool
 	self   string // the program
-	folder string // the scratch folder, with project and home
+	folder string // with project and home
 }
 
 const (
 	runID   = "demo"
 	written = "ORDER.md"
+	kept    = "cassidy-demo" // in the working folder
 	task    = "What runs out this week? Write the order, and have it confirmed."
 )
 
 func (d *demo) run(keep bool) (err error) {
-	if d.self, err = os.Executable(); err == nil {
-		d.folder, err = os.MkdirTemp("", "cassidy-demo-")
+	if d.self, err = os.Executable(); err != nil {
+		return ui.FileError(err)
+	}
+	if keep {
+		if d.folder, err = filepath.Abs(kept); err == nil {
+			err = os.Mkdir(d.folder, 0o755)
+		}
+		if errors.Is(err, fs.ErrExist) {
+			return value.Errorf(value.Invalid, "the folder %s already exists", kept).WithHint("remove it, or omit --keep")
+		}
+		defer func() { d.Note("the project of the demo is %s", d.in("")) }()
+	} else if made, makeErr := scratch.Make("", "demo"); makeErr == nil {
+		d.folder = made.Path
+		defer func() { err = errors.Join(err, made.Close()) }()
+	} else {
+		err = makeErr
 	}
 	if err != nil {
 		return ui.FileError(err)
 	}
-	defer func() {
-		if keep {
-			d.Note("the folder of the demo is %s", d.in(""))
-		} else if removeErr := os.RemoveAll(d.folder); err == nil && removeErr != nil {
-			err = ui.FileError(removeErr)
-		}
-	}()
 	if err := d.setUp(); err != nil {
 		return err
 	}
