@@ -78,6 +78,9 @@ func (h *Host) Tree() Tree {
 	return Tree{host: h}
 }
 
+// Of reports whether the tree is one of a host.
+func (t *Tree) Of(h *Host) bool { return t.host == h }
+
 // A Scope is a part of what a tree holds that is given back together, such as by the end of an effect.
 // The zero value bounds nothing. It is safe for concurrent use.
 type Scope struct {
@@ -87,6 +90,14 @@ type Scope struct {
 
 // Scope returns an empty scope of the tree.
 func (t *Tree) Scope() Scope { return Scope{tree: t} }
+
+// Beside returns an empty scope of the same tree.
+func (s *Scope) Beside() Scope {
+	if s == nil {
+		return Scope{}
+	}
+	return Scope{tree: s.tree}
+}
 
 // Host returns the host whose memory the scope takes, or nil.
 func (s *Scope) Host() *Host {
@@ -192,7 +203,7 @@ func (s *Scope) Set(ctx context.Context, n int64) error {
 
 // Move moves everything in the scope to another one of the same tree, which ends later.
 func (s *Scope) Move(to *Scope) {
-	if atomic.LoadInt64(&s.n) == 0 {
+	if s == nil || atomic.LoadInt64(&s.n) == 0 {
 		return
 	}
 	if to == nil || to.tree != s.tree {
@@ -295,6 +306,22 @@ func (c *Context) EndEffect() {
 	if !c.owned {
 		c.Scope.End()
 	}
+}
+
+// Leave gives what the scope holds to that of the context around this one, if it is of the same tree: who called holds
+// the result then. Otherwise it is given back.
+func (c *Context) Leave() {
+	if atomic.LoadInt64(&c.Scope.n) != 0 {
+		c.Scope.Move(Of(c.Context))
+	}
+}
+
+// TreeOf returns the tree of a context, or nil. A call of its host that is made with the context is part of it.
+func TreeOf(ctx context.Context) *Tree {
+	if s := Of(ctx); s != nil {
+		return s.tree
+	}
+	return nil
 }
 
 // Of returns the scope of a context, or nil.

@@ -191,3 +191,38 @@ func TestGrowing(t *testing.T) {
 		t.Errorf("%d held at the end", h.Used())
 	}
 }
+
+// TestOuterScope checks that what a call leaves goes to who has made the call in the same tree, and that a scope beside
+// another one is of its tree.
+func TestOuterScope(t *testing.T) {
+	t.Parallel()
+	h := membudget.New(400)
+	tree, other := h.Tree(), h.Tree()
+	outer := membudget.With(t.Context(), &tree)
+	if !membudget.TreeOf(outer).Of(h) || membudget.TreeOf(outer).Of(nil) || membudget.TreeOf(t.Context()) != nil {
+		t.Error("the tree of a context is not that of its scope")
+	}
+	for _, test := range []struct {
+		of   *membudget.Tree
+		want int64
+	}{{&tree, 100}, {&other, 0}} {
+		call := membudget.With(outer, test.of)
+		if err := call.Scope.Take(t.Context(), 100); err != nil {
+			t.Fatal(err)
+		}
+		call.Leave()
+		call.Scope.End()
+		if h.Used() != test.want {
+			t.Errorf("%d held, want %d", h.Used(), test.want)
+		}
+		outer.Scope.End()
+	}
+	beside := outer.Scope.Beside()
+	if err := beside.Take(t.Context(), 300); err != nil {
+		t.Error(err)
+	}
+	if err := outer.Scope.Take(t.Context(), 1); !errors.Is(err, value.ErrLimit) {
+		t.Errorf("beyond the share of both: %v", err)
+	}
+	beside.End()
+}

@@ -5,15 +5,20 @@ import (
 	"context"
 	"slices"
 
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Within makes the run one of the conversation in a context, which knows what was read before.
+// Within makes the run one of the conversation in a context, which knows what was read before, and has it
+// hold memory in the tree of the context, if there is one.
 func (r *Run) Within(ctx context.Context) *Run {
 	if m := flow.Of(ctx); m != nil {
 		r.marks = m
+	}
+	if t := membudget.TreeOf(ctx); t != nil && t.Of(r.gate.Memory) {
+		r.held = t
 	}
 	return r
 }

@@ -245,17 +245,18 @@ func (r *Run) newPass(t *Callee, c tool.Call, above *Pass) *Pass {
 	return p
 }
 
-// release gives back what the call holds of the memory of its host. The script that made the call
-// holds its result meanwhile.
+// release gives back what the call holds of the memory of its host. The script or the program that made
+// the call holds its result meanwhile.
 func (p *Pass) release() {
 	p.stage = tool.Stage{} // a failure that is not recorded yet may hold the pass
 	p.staged.End()
-	if p.above == nil {
+	switch {
+	case p.above == nil:
 		p.Run.refused.End()
-	}
-	if p.above != nil && p.above.tool.Location != tool.Embedded {
+		p.holding.Leave()
+	case p.above.tool.Location != tool.Embedded:
 		p.holding.Scope.Move(&p.above.holding.Scope)
-	} else {
+	default:
 		p.holding.Scope.End()
 	}
 }

@@ -31,8 +31,9 @@ type Run struct {
 	Parks   bool                                                            // a question that nobody answers parks it
 	root    *Pass                                                           // of the root call or program, once that is admitted
 	read    flow.Marks                                                      // the marks of a run outside of conversations
-	held    membudget.Tree                                                  // the memory of its calls
-	refused membudget.Scope                                                 // what refused effects hold whose arguments are not recorded yet, see [parked.Failure]
+	held    *membudget.Tree                                                 // the memory of its calls: own, or that of who makes the root call
+	own     membudget.Tree
+	refused membudget.Scope // what refused effects hold whose arguments are not recorded yet, see [parked.Failure]
 
 	effects atomic.Int32 // the number of effects that it has asked for
 	stopped executing.Stop
@@ -89,15 +90,17 @@ func (g *Gate) NewRun(id string, tools Tools, narrow []tool.Rule) *Run {
 	if len(narrow) > 0 {
 		rules = slices.Concat(rules, narrow)
 	}
-	r := &Run{gate: g, ID: id, record: history.None{}, tools: tools, now: now, held: g.Memory.Tree(), policy: rights.NewPolicy(rules, tools, g.FileNames, g.granted), Approve: g.Approve}
-	r.memory = memory{&g.approvals, &r.read, &now.Sources}
+	r := &Run{gate: g, ID: id, record: history.None{}, tools: tools, now: now, own: g.Memory.Tree(), policy: rights.NewPolicy(rules, tools, g.FileNames, g.granted), Approve: g.Approve}
+	r.memory, r.held = memory{&g.approvals, &r.read, &now.Sources}, &r.own
 	return r
 }
 
 // NewReplay returns a run whose effects the record answers. It has no rules and approves
 // everything: the record has the refusals, and nothing else is reached.
 func (g *Gate) NewReplay(id string, record history.Record, tools Tools) *Run {
-	return &Run{gate: g, ID: id, held: g.Memory.Tree(), record: record, tools: tools, now: g.look(), policy: rights.Policy{Tools: tools}, Approve: ApproveAll, memory: memory{sources: &flow.Lists{}}}
+	r := &Run{gate: g, ID: id, own: g.Memory.Tree(), record: record, tools: tools, now: g.look(), policy: rights.Policy{Tools: tools}, Approve: ApproveAll, memory: memory{sources: &flow.Lists{}}}
+	r.held = &r.own
+	return r
 }
 
 // ApproveAll approves everything.
