@@ -601,7 +601,7 @@ var layers = map[string]struct {
 	},
 	"runtime/mcp": {
 		"Package mcp serves the tools of a host to clients of the Model Context Protocol",
-		"runtime/tool runtime/value runtime/history runtime/host runtime/host/toolset internal/forms internal/hint internal/jsonschema internal/review internal/visible",
+		"internal/membudget runtime/tool runtime/value runtime/history runtime/host runtime/host/toolset internal/forms internal/hint internal/jsonschema internal/review internal/visible",
 		"a door: every call passes the host",
 	},
 	"runtime/mcp/oauth": {
@@ -611,12 +611,12 @@ var layers = map[string]struct {
 	},
 	"runtime/mcp/attached": {
 		"Package attached calls the tools of other MCP servers",
-		"runtime/tool runtime/value runtime/host runtime/host/step runtime/host/toolset internal/forms internal/hint",
+		"internal/membudget runtime/tool runtime/value runtime/host runtime/host/step runtime/host/toolset internal/forms internal/hint",
 		"a server is reached only through it, and is not trusted",
 	},
 	"runtime/agent": {
 		"Package agent lets a language model work on tasks by calling the tools of a host.",
-		"runtime/tool runtime/value internal/agentfile runtime/hooks runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/background runtime/agent/internal/conversation runtime/agent/internal/dialog runtime/agent/internal/functions runtime/agent/internal/ids runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/roster runtime/agent/internal/sizes runtime/agent/internal/spent runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces runtime/internal/flow scripts",
+		"internal/membudget runtime/tool runtime/value internal/agentfile runtime/hooks runtime/host runtime/host/toolset runtime/model runtime/agent/decision runtime/agent/internal/account runtime/agent/internal/background runtime/agent/internal/conversation runtime/agent/internal/dialog runtime/agent/internal/functions runtime/agent/internal/ids runtime/agent/internal/meter runtime/agent/internal/names runtime/agent/internal/program runtime/agent/internal/prose runtime/agent/internal/prompt runtime/agent/internal/question runtime/agent/internal/recall runtime/agent/internal/roster runtime/agent/internal/sizes runtime/agent/internal/spent runtime/agent/internal/structured runtime/agent/internal/stub runtime/agent/internal/traces runtime/internal/flow scripts",
 		"it acts through the host alone",
 	},
 	"runtime/agent/codemode": {

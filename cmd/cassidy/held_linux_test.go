@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,7 +32,7 @@ func TestServerStaysSmall(t *testing.T) {
 	}))
 	defer web.Close()
 	host := web.Listener.Addr().String()
-	for file, text := range map[string]string{
+	putFiles(t, dir, map[string]string{
 		"big.txt":                      strings.Repeat("z", 8_000_000),
 		"home/config.yaml":             "allow: [fs.write, tool, http.get, shell]\nhttp: {private: [127.0.0.1]}\n",
 		".cassidy/tools/stage.star":    "def stage(n: int):\n    \"\"\"Stage 28 MB.\"\"\"\n    for i in range(4):\n        fs.write(\"out/%d_%d.txt\" % (n, i), \"x\" * 7000000)\n\ntool(stage, needs = [\"fs.write\"])\n",
@@ -41,15 +42,7 @@ func TestServerStaysSmall(t *testing.T) {
 		".cassidy/tools/prints.star":   "def prints(n: int):\n    \"\"\"Print 1 MB.\"\"\"\n    shell.run([\"head\", \"-c\", \"1000000\", \"big.txt\"])\n\ntool(prints, needs = [\"shell:head\", \"shell:sh\"])\n",
 		".cassidy/tools/call_all.star": "def call_all(name: str):\n    \"\"\"Call a tool 40 times.\"\"\"\n    tools.call_all([(name, {\"n\": i}) for i in range(40)])\n\ntool(call_all, needs = [\"tool\", \"fs.read\", \"fs.write\", \"shell\", \"http.get:" + host + "\"])\n",
 		".cassidy/tools/small.star":    "def small(n: int):\n    \"\"\"Write a line.\"\"\"\n    fs.write(\"out/small%d.txt\" % n, \"small\")\n    return \"done\"\n\ntool(small, needs = [\"fs.write\"])\n",
-	} {
-		path := filepath.Join(dir, file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	for _, name := range []string{"stage", "reads", "much", "fetches", "prints"} {
 		for _, tree := range []bool{false, true} {
 			floodServer(t, program, dir, name, tree)
@@ -60,27 +53,13 @@ func TestServerStaysSmall(t *testing.T) {
 // floodServer starts a server, makes its hostile and honest calls, and looks at its memory.
 func floodServer(t *testing.T, program, dir, name string, tree bool) {
 	t.Helper()
-	cmd := exec.Command(program, "--dir", dir, "--trust-once", "mcp", "serve")
-	cmd.Env = append(os.Environ(), "CASSIDY_HOME="+filepath.Join(dir, "home"))
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd, in, out := startServer(t, program, dir)
 	defer func() {
 		_ = in.Close()
 		_ = cmd.Wait()
 	}()
 	const calls = 40
 	go func() {
-		_, _ = io.WriteString(in, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`+"\n"+
-			`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
 		for n := range calls {
 			hostile, args := name, fmt.Sprintf(`{"n":%d}`, n)
 			if tree {
@@ -113,14 +92,130 @@ func floodServer(t *testing.T, program, dir, name string, tree bool) {
 			t.Errorf("beside %s, tree %v: the answer of a small call is %.300s", name, tree, line)
 		}
 	}
-	peak := megabytes(t, cmd.Process.Pid, "VmHWM")
-	t.Logf("%s, tree %v: %d MB", name, tree, peak)
-	if peak >= 256 {
-		t.Errorf("%s, tree %v: the server took %d MB", name, tree, peak)
+	staysSmall(t, cmd.Process.Pid, fmt.Sprintf("%s, tree %v", name, tree))
+}
+
+// startServer starts a server over standard input and output.
+func startServer(t *testing.T, program, dir string) (*exec.Cmd, io.WriteCloser, io.Reader) {
+	t.Helper()
+	cmd := exec.Command(program, "--dir", dir, "--trust-once", "mcp", "serve")
+	cmd.Env = append(os.Environ(), "CASSIDY_HOME="+filepath.Join(dir, "home"))
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(2 * time.Minute); megabytes(t, cmd.Process.Pid, "VmRSS") > 80; time.Sleep(100 * time.Millisecond) {
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(in, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`+"\n"+
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+	return cmd, in, out
+}
+
+// staysSmall checks how much memory a process has taken at most, and that it returns its memory.
+func staysSmall(t *testing.T, pid int, what string) {
+	t.Helper()
+	peak := megabytes(t, pid, "VmHWM")
+	t.Logf("%s: %d MB", what, peak)
+	if peak >= 256 {
+		t.Errorf("%s: the process took %d MB", what, peak)
+	}
+	for deadline := time.Now().Add(2 * time.Minute); megabytes(t, pid, "VmRSS") > 80; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s, tree %v: the server still has %d MB", name, tree, megabytes(t, cmd.Process.Pid, "VmRSS"))
+			t.Fatalf("%s: the process still has %d MB", what, megabytes(t, pid, "VmRSS"))
+		}
+	}
+}
+
+// TestClientsStaySmall has clients of a server send large requests, and read the large answers late. The server stays below
+// 256 MB, answers the small calls between them, and returns its memory afterwards.
+func TestClientsStaySmall(t *testing.T) {
+	if !testutil.Soak() {
+		t.Skip("only in make soak; TestUnreadAnswers and others of runtime/mcp have the small form")
+	}
+	program, dir := testutil.Build(t, "cmd/cassidy"), t.TempDir()
+	putFiles(t, dir, map[string]string{
+		".cassidy/tools/much.star":   "def much(n: int):\n    \"\"\"Return 7 MB.\"\"\"\n    return \"y\" * 7000000\n\ntool(much, limits = {\"result\": 8000000})\n",
+		".cassidy/tools/takes.star":  "def takes(text: str):\n    \"\"\"Take a text.\"\"\"\n    return len(text)\n\ntool(takes)\n",
+		".cassidy/tools/sleeps.star": "def sleeps(text: str):\n    \"\"\"Take a text, and sleep.\"\"\"\n    clock.sleep(20)\n\ntool(sleeps)\n",
+		".cassidy/tools/small.star":  "def small(n: int):\n    \"\"\"Return.\"\"\"\n    return \"done\"\n\ntool(small)\n",
+	})
+	call := func(id int, name, args string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, name, args)
+	}
+	large := `{"text":"` + strings.Repeat("x", 15_000_000) + `"}`
+	medium := `{"text":"` + strings.Repeat("x", 60_000) + `"}`
+	for _, hostile := range []struct {
+		name  string
+		line  func(n int) string
+		times int
+		late  time.Duration // how long it reads nothing
+		read  int           // how many answers it gets
+	}{
+		{"unread", func(n int) string { return call(1000+n, "much", fmt.Sprintf(`{"n":%d}`, n)) }, 40, 10 * time.Second, 40},
+		{"lines", func(n int) string { return call(1000+n, "takes", large) }, 20, 0, 20},
+		{"batches", func(n int) string { return "[" + call(1000+n, "takes", large) + "]" }, 20, 0, 20},
+		{"unknown", func(n int) string { return strings.ReplaceAll(call(1000+n, "takes", large), "tools/call", "nothing") }, 20, 0, 20},
+		{"notifications", func(int) string { return `{"jsonrpc":"2.0","method":"notifications/progress","params":` + large + `}` }, 20, 0, 0},
+		{"parts", func(int) string { return `{"jsonrpc":"2.0","id":[` + strings.Repeat("[],", 5_000_000) + `1]}` }, 10, 0, 10},
+		{"sleeps", func(n int) string { return call(1000+n, "sleeps", medium) }, 2000, 0, 2000},
+		{"sleeps, unread", func(n int) string { return call(1000+n, "sleeps", medium) }, 2000, 30 * time.Second, 2000},
+	} {
+		func() {
+			cmd, in, out := startServer(t, program, dir)
+			defer func() {
+				_ = in.Close()
+				_ = cmd.Wait()
+			}()
+			const every = 40
+			small := 0
+			go func() {
+				for n := range hostile.times {
+					_, _ = io.WriteString(in, hostile.line(n)+"\n")
+					if hostile.times <= every || n%every == 0 {
+						_, _ = io.WriteString(in, call(1+n, "small", fmt.Sprintf(`{"n":%d}`, n))+"\n")
+					}
+				}
+			}()
+			for n := range hostile.times {
+				if hostile.times <= every || n%every == 0 {
+					small++
+				}
+			}
+			time.Sleep(hostile.late)
+			lines := bufio.NewReaderSize(out, 1<<20)
+			done := 0
+			for range 1 + hostile.read + small {
+				line, err := lines.ReadBytes('\n')
+				if err != nil {
+					t.Fatal(err)
+				}
+				if bytes.Contains(line, []byte(`"done"`)) {
+					done++
+				}
+			}
+			if done != small {
+				t.Errorf("%s: %d of %d small calls were answered", hostile.name, done, small)
+			}
+			staysSmall(t, cmd.Process.Pid, hostile.name)
+		}()
+	}
+}
+
+// putFiles writes files into a folder.
+func putFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for file, text := range files {
+		path := filepath.Join(dir, file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

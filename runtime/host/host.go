@@ -233,6 +233,10 @@ func (h *Host) parts() gate.Parts {
 	return p
 }
 
+// Memory returns what the calls of a host take of its memory. It is for packages of this module that hold
+// something for a call before and after it, such as the answer for a client.
+func Memory(h *Host) *membudget.Host { return h.gate.Memory }
+
 // Modules returns the functions with which scripts use other tools. Every host has them. A
 // sandbox must be given them too, in addition to those of Options.Modules. They have no Do:
 // each host carries them out itself.

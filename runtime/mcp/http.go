@@ -50,13 +50,11 @@ func (s *Server) Handler(o *HTTPOptions) http.Handler {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="cassidy"`)
 			refuse(w, "send the token of the server: Authorization: Bearer TOKEN", http.StatusUnauthorized)
 		case r.Header.Get("Mcp-Protocol-Version") >= stateless:
-			limitBody(w, r)
-			single.ServeHTTP(w, r)
+			s.serveHeld(single, w, r)
 		case r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && s.sessions() >= maxSessions:
 			refuse(w, "the server has too many sessions: end unused ones with DELETE, or try again later", http.StatusServiceUnavailable)
 		default:
-			limitBody(w, r)
-			sessions.ServeHTTP(w, r)
+			s.serveHeld(sessions, w, r)
 		}
 	})
 }
@@ -77,11 +75,12 @@ func refuse(w http.ResponseWriter, text string, status int) {
 	http.Error(w, text, status)
 }
 
-// limitBody bounds how long the body of a request may take.
-func limitBody(w http.ResponseWriter, r *http.Request) {
+// limitBody bounds how long the body of a request may take. done is called with its size at its end.
+func limitBody(w http.ResponseWriter, r *http.Request, done func(size int64)) {
 	control := http.NewResponseController(w)
-	if r.ContentLength != 0 && control.SetReadDeadline(time.Now().Add(bodyTime)) == nil {
-		r.Body = &timedBody{r.Body, control}
+	if r.ContentLength != 0 {
+		_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // a reader without deadlines has its own limits
+		r.Body = &timedBody{r.Body, control, 0, done}
 	}
 }
 
@@ -89,13 +88,17 @@ func limitBody(w http.ResponseWriter, r *http.Request) {
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
+	size    int64
+	done    func(size int64)
 }
 
 // Read reads from the body. It removes the deadline at the end: the connection is read further, to notice
 // that the client has gone.
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	b.size += int64(n)
 	if errors.Is(err, io.EOF) {
+		b.done(b.size)
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err

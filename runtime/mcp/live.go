@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/cassidy-run/cassidy/internal/forms"
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -44,6 +45,8 @@ type liveCall struct {
 	asked    int                      // the number of its questions so far
 	changed  chan struct{}            // closed when a question is added
 	requests []*listener              // that wait for the call, the newest last
+
+	holds *membudget.Scope // of the call, or nil: the result, until a request takes it
 }
 
 // A listener is a request while it waits for a call.
@@ -115,6 +118,10 @@ func (s *Server) serveApart(ctx context.Context, r *request) (reply, error) {
 	}
 	alone, stop := context.WithCancel(alone)
 	c := r.apart(stop)
+	if tree := membudget.TreeOf(ctx); tree != nil {
+		held := membudget.With(alone, tree) // the request may end before the call
+		alone, c.holds = held, &held.Scope
+	}
 	go func() {
 		defer stop()
 		c.reply, c.err = s.converse(alone, r)
@@ -123,6 +130,7 @@ func (s *Server) serveApart(ctx context.Context, r *request) (reply, error) {
 		}
 		s.lives.remove(c)
 		close(c.done)
+		c.forsake()
 	}()
 	return s.await(ctx, c, r)
 }
@@ -145,7 +153,10 @@ func (s *Server) liveOf(r *request) *liveCall {
 // await waits with a request until its call ends, asks the client for a form, or becomes a task.
 func (s *Server) await(ctx context.Context, c *liveCall, r *request) (reply, error) {
 	leave := c.join(ctx, r.client)
-	defer leave()
+	defer func() {
+		leave()
+		c.forsake()
+	}()
 	var begun <-chan struct{}
 	if c.detached != nil {
 		begun = c.detached.begun
@@ -158,6 +169,7 @@ func (s *Server) await(ctx context.Context, c *liveCall, r *request) (reply, err
 		select {
 		case <-c.done:
 			if c.detached == nil || !c.detached.is() {
+				c.holds.Move(membudget.Of(ctx))
 				return c.reply, c.err
 			}
 			return s.taskReply(ctx, c) // it ended, or waits, right after it became a task
@@ -172,6 +184,20 @@ func (s *Server) await(ctx context.Context, c *liveCall, r *request) (reply, err
 		case <-begun:
 			return s.taskReply(ctx, c)
 		}
+	}
+}
+
+// forsake gives back what the result of an ended call holds if no request waits for it.
+func (c *liveCall) forsake() {
+	select {
+	case <-c.done:
+	default:
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.requests) == 0 {
+		c.holds.End()
 	}
 }
 

@@ -53,6 +53,8 @@ type Server struct {
 	talks  talks
 	tasks  tasks
 	lives  lives
+
+	holdings holdings
 }
 
 // New returns a server for a host. Its tools are looked up when the first client asks for
@@ -92,7 +94,11 @@ func New(h *host.Host, o *Options) (*Server, error) {
 	})
 	s.sdk.AddReceivingMiddleware(s.upToDate)
 	s.sdk.AddSendingMiddleware(s.onlyChanges)
-	return s, s.registerTasks()
+	if err := s.registerTasks(); err != nil {
+		return nil, err
+	}
+	s.sdk.AddReceivingMiddleware(s.holds) // around all others
+	return s, nil
 }
 
 // private bounds how long clients may keep what they have read: a tool may change at any time.
