@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/cassidy-run/cassidy/internal/testutil"
 )
@@ -53,7 +56,7 @@ func TestServerStaysSmall(t *testing.T) {
 // floodServer starts a server, makes its hostile and honest calls, and looks at its memory.
 func floodServer(t *testing.T, program, dir, name string, tree bool) {
 	t.Helper()
-	cmd, in, out := startServer(t, program, dir)
+	cmd, in, out := startServer(t, program, dir, "--trust-once")
 	defer func() {
 		_ = in.Close()
 		_ = cmd.Wait()
@@ -96,9 +99,9 @@ func floodServer(t *testing.T, program, dir, name string, tree bool) {
 }
 
 // startServer starts a server over standard input and output.
-func startServer(t *testing.T, program, dir string) (*exec.Cmd, io.WriteCloser, io.Reader) {
+func startServer(t *testing.T, program, dir string, flags ...string) (*exec.Cmd, io.WriteCloser, io.Reader) {
 	t.Helper()
-	cmd := exec.Command(program, "--dir", dir, "--trust-once", "mcp", "serve")
+	cmd := exec.Command(program, append(append([]string{"--dir", dir}, flags...), "mcp", "serve")...)
 	cmd.Env = append(os.Environ(), "CASSIDY_HOME="+filepath.Join(dir, "home"))
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -166,7 +169,7 @@ func TestClientsStaySmall(t *testing.T) {
 		{"sleeps, unread", func(n int) string { return call(1000+n, "sleeps", medium) }, 2000, 30 * time.Second, 2000},
 	} {
 		func() {
-			cmd, in, out := startServer(t, program, dir)
+			cmd, in, out := startServer(t, program, dir, "--trust-once")
 			defer func() {
 				_ = in.Close()
 				_ = cmd.Wait()
@@ -203,6 +206,109 @@ func TestClientsStaySmall(t *testing.T) {
 			}
 			staysSmall(t, cmd.Process.Pid, hostile.name)
 		}()
+	}
+}
+
+// TestAttachedStaySmall has servers that are attached answer 40 calls at a time with 7 MB each, over their output and over HTTP with single answers and with streams, to calls beside each other and to one call tree.
+// The answers are longer than the limit of a result.
+func TestAttachedStaySmall(t *testing.T) {
+	if !testutil.Soak() {
+		t.Skip("only in make soak; TestAnswersHoldMemory of runtime/mcp/attached has the small form")
+	}
+	program, dir := testutil.Build(t, "cmd/cassidy"), t.TempDir()
+	servers := map[string]string{"program": `{"command": "sh", "args": ["server.sh"]}`}
+	for name, single := range map[string]bool{"single": true, "stream": false} {
+		served := sdk.NewServer(&sdk.Implementation{Name: "t", Version: "1"}, nil)
+		served.AddTool(&sdk.Tool{Name: "get", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: strings.Repeat("z", 7_000_000)}}}, nil
+		})
+		web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return served }, &sdk.StreamableHTTPOptions{JSONResponse: single}))
+		defer web.Close()
+		servers[name] = fmt.Sprintf(`{"url": %q}`, web.URL)
+	}
+	var entries []string
+	for name, entry := range servers {
+		entries = append(entries, fmt.Sprintf("%q: %s", name, entry))
+	}
+	putFiles(t, dir, map[string]string{
+		"home/config.yaml":  "allow: [tool]\nhttp: {private: [127.0.0.1]}\n",
+		".cassidy/mcp.json": `{"mcpServers": {` + strings.Join(entries, ", ") + `}}`,
+		"server.sh": `while read -r line; do
+  id=${line#*\"id\":}
+  id=${id%%[,\}]*}
+  case $line in
+  *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"t","version":"1"}}}\n' "$id" ;;
+  *'"tools/list"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"get","inputSchema":{"type":"object"}}]}}\n' "$id" ;;
+  *'"tools/call"'*)
+    printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"' "$id"
+    head -c 7000000 /dev/zero | tr '\0' z
+    printf '"}]}}\n' ;;
+  *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id" ;;
+  esac
+done
+`,
+		".cassidy/tools/asks.star":  "def asks(server: str):\n    \"\"\"Ask a server.\"\"\"\n    return len(tools.call(server + \".get\"))\n\ntool(asks, needs = [\"tool\"], timeout = 100)\n",
+		".cassidy/tools/all.star":   "def all(server: str):\n    \"\"\"Ask a server 40 times.\"\"\"\n    return [str(r)[:300] for r in tools.call_all([(server + \".get\", {})] * 40)]\n\ntool(all, needs = [\"tool\"], timeout = 100)\n",
+		".cassidy/tools/small.star": "def small(n: int):\n    \"\"\"Return.\"\"\"\n    return \"done\"\n\ntool(small)\n",
+	})
+	run := func(args ...string) {
+		cmd := exec.Command(program, append([]string{"--dir", dir}, args...)...)
+		cmd.Env = append(os.Environ(), "CASSIDY_HOME="+filepath.Join(dir, "home"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	run("trust", "--yes")
+	for name := range servers {
+		run("mcp", "review", name, "--yes")
+	}
+	for name := range servers {
+		for _, tree := range []bool{false, true} {
+			func() {
+				cmd, in, out := startServer(t, program, dir)
+				defer func() {
+					_ = in.Close()
+					_ = cmd.Wait()
+				}()
+				calls := 40
+				go func() {
+					for n := range calls {
+						called := "asks"
+						if tree {
+							called = "all"
+						}
+						if n == 0 || !tree {
+							_, _ = fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{"server":%q}}}`+"\n", 1000+n, called, name)
+						}
+						_, _ = fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"small","arguments":{"n":1}}}`+"\n", 1+n)
+					}
+				}()
+				want := 1 + 2*calls
+				if tree {
+					want = 2 + calls
+				}
+				lines := bufio.NewReaderSize(out, 1<<20)
+				done, got, last := 0, 0, ""
+				for range want {
+					line, err := lines.ReadBytes('\n')
+					if err != nil {
+						t.Fatal(err)
+					}
+					switch {
+					case bytes.Contains(line, []byte(`"done"`)):
+						done++
+					case bytes.Contains(line, []byte("the result is too long: 6835 KB")), tree && bytes.Contains(line, []byte("6835 KB")):
+						got++
+					case !bytes.Contains(line, []byte("protocolVersion")):
+						last = fmt.Sprintf("%.500s", line)
+					}
+				}
+				if done != calls || got != want-1-calls {
+					t.Errorf("%s, tree %v: %d small calls and %d others were answered; %s", name, tree, done, got, last)
+				}
+				staysSmall(t, cmd.Process.Pid, fmt.Sprintf("%s, tree %v", name, tree))
+			}()
+		}
 	}
 }
 

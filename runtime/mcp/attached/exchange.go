@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -96,7 +97,9 @@ func (s *Server) goTool(h *host.Host, d *value.Dict) toolset.InGo {
 			return nil, err
 		}
 		defer now.done()
-		return now.converse(context.WithValue(ctx, servingKey{}, now), name, args)
+		held := membudget.With(ctx, membudget.TreeOf(ctx)) // the answers, which become the result
+		defer held.Leave()
+		return now.converse(context.WithValue(held, servingKey{}, now), name, args)
 	}}
 }
 

@@ -3,6 +3,7 @@ package attached
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -61,10 +62,10 @@ func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch kind {
 	case "text/event-stream":
-		resp.Body = &events{body: resp.Body, lines: bufio.NewReaderSize(resp.Body, 64<<10), changed: t.changed, read: read}
+		resp.Body = &events{body: resp.Body, lines: bufio.NewReaderSize(resp.Body, 64<<10), changed: t.changed, read: read, ctx: r.Context(), held: incoming{way: way}}
 		return resp, nil
 	case "application/json":
-		err = t.message(resp)
+		err = t.message(resp, &heldBody{resp.Body, r.Context(), 0, incoming{way: way}})
 	default:
 		resp.Body = &cutBody{io.LimitReader(resp.Body, maxErrorBody), resp.Body}
 	}
@@ -86,9 +87,9 @@ type cutBody struct {
 var errMessageSize = value.Limitf(value.LimitResult, "the server sent a message of more than %d MB", maxLine>>20)
 
 // message replaces the body of an answer that is one message.
-func (t *boundedTransport) message(resp *http.Response) error {
+func (t *boundedTransport) message(resp *http.Response, body io.Reader) error {
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxLine+1))
+	text, err := io.ReadAll(io.LimitReader(body, maxLine+1))
 	switch {
 	case err != nil:
 		return err
@@ -100,6 +101,24 @@ func (t *boundedTransport) message(resp *http.Response) error {
 	return nil
 }
 
+// A heldBody takes memory for what is read.
+type heldBody struct {
+	io.Reader
+	ctx  context.Context
+	size int64
+	held incoming
+}
+
+// Read implements [io.Reader].
+func (b *heldBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.size += int64(n)
+	if failure := b.held.to(b.ctx, b.size); failure != nil {
+		return 0, failure
+	}
+	return n, err
+}
+
 // events reads a stream of events, whose data are messages.
 type events struct {
 	body    io.ReadCloser
@@ -107,6 +126,8 @@ type events struct {
 	rest    []byte        // of the line that is read
 	read    *atomic.Int64 // bytes and costs of lines so far
 	changed *atomic.Bool
+	ctx     context.Context // of the request
+	held    incoming        // the longest line
 }
 
 // Read implements [io.Reader].
@@ -130,6 +151,9 @@ func (e *events) Close() error { return e.body.Close() }
 func (e *events) line() (line []byte, err error) {
 	for {
 		part, err := e.lines.ReadSlice('\n')
+		if failure := e.held.to(e.ctx, int64(len(line)+len(part))); failure != nil {
+			return nil, failure
+		}
 		line = append(line, part...)
 		if e.read.Add(int64(len(part))) > maxUnasked {
 			return nil, value.Limitf(value.LimitResult, "the server sent more than %d MB for one request", maxUnasked>>20)

@@ -3,6 +3,8 @@ package attached
 import (
 	"encoding/json"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -90,17 +92,33 @@ func textOf(field any) *value.Dict {
 // refused returns the error that replaces an answer which cannot be read, or nil for a line that
 // answers nothing.
 func refused(line []byte, err error) []byte {
+	id, ok := answers(line)
+	if !ok {
+		return nil
+	}
+	return []byte(jsonOf(value.NewDict("jsonrpc", "2.0", "id", id,
+		"error", value.NewDict("code", -32603, "message", "the answer cannot be read: "+value.ErrorOf(err, value.Invalid).Message()))))
+}
+
+// answers returns the ID of the request that a line answers. ok is false for one that is not an answer.
+func answers(line []byte) (id value.Value, ok bool) {
 	var head struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
 	}
 	if json.Unmarshal(line, &head) != nil || len(head.ID) == 0 || head.Method != "" {
-		return nil
+		return nil, false
 	}
-	id, idErr := value.ParseJSONWithin(head.ID, 1, 1)
-	if idErr != nil {
-		return nil
+	id, err := value.ParseJSONWithin(head.ID, 1, 1)
+	return id, err == nil
+}
+
+// answeredBy is answers with the ID as the SDK has it.
+func answeredBy(line []byte) (id jsonrpc.ID, ok bool) {
+	v, ok := answers(line)
+	if n, isInt := v.(int64); isInt {
+		v = float64(n)
 	}
-	return []byte(jsonOf(value.NewDict("jsonrpc", "2.0", "id", id,
-		"error", value.NewDict("code", -32603, "message", "the answer cannot be read: "+value.ErrorOf(err, value.Invalid).Message()))))
+	id, err := jsonrpc.MakeID(v)
+	return id, ok && err == nil
 }

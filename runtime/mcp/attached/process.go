@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -53,6 +54,15 @@ type process struct {
 	explain func(output string) string // see Options.Explain
 
 	out, errs output
+
+	mu      sync.Mutex
+	waiting map[jsonrpc.ID]waiting // the requests without an answer
+}
+
+// A waiting is a request that waits for its answer.
+type waiting struct {
+	ctx context.Context
+	way *sending
 }
 
 // startProcess starts a program. It runs until ctx ends, or Close is called. running counts it
@@ -63,6 +73,7 @@ func startProcess(ctx context.Context, o *Options, running *sync.WaitGroup, chan
 	p := &process{
 		name: o.Name, lines: make(chan []byte, 16), queue: make(chan []byte, maxQueued), input: input, end: end,
 		ended: make(chan struct{}), stop: make(chan struct{}), changed: changed, explain: o.Explain,
+		waiting: map[jsonrpc.ID]waiting{},
 	}
 	p.out.line = p.received
 	spec := o.Process
@@ -98,7 +109,9 @@ func (p *process) send(to *io.PipeWriter) {
 // received takes a line of the program. It waits until the line is read, so a server that writes
 // faster than it is read has to wait.
 func (p *process) received(line []byte) error {
-	line = bounded(line)
+	if line = p.admit(line); line != nil {
+		line = bounded(line)
+	}
 	if line == nil {
 		return nil
 	}
@@ -108,6 +121,54 @@ func (p *process) received(line []byte) error {
 	case <-p.stop:
 		return errClosed
 	}
+}
+
+// maxOwn is the limit of a message that is not an answer, in bytes.
+const maxOwn = 1 << 20
+
+// roomTime is how long an answer waits for memory. What follows it waits too, and may be what somebody waits for who holds the
+// memory.
+const roomTime = 30 * time.Second
+
+// admit takes memory for a message, if it is large, in the scope of the request that it answers. It returns the message, or
+// nil for one that nobody waits for, or the error that replaces it.
+func (p *process) admit(line []byte) []byte {
+	if len(line) <= membudget.Small {
+		return line
+	}
+	id, isAnswer := answeredBy(line)
+	if !isAnswer {
+		if len(line) > maxOwn {
+			return nil
+		}
+		return line
+	}
+	p.mu.Lock()
+	w, known := p.waiting[id]
+	delete(p.waiting, id)
+	p.mu.Unlock()
+	if !known || w.ctx.Err() != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, roomTime)
+	defer cancel()
+	answer := incoming{way: w.way}
+	if err := answer.to(ctx, int64(len(line))); err != nil {
+		return refused(line, err)
+	}
+	return line
+}
+
+// note notes that a request waits for its answer, and forgets those that wait no longer.
+func (p *process) note(ctx context.Context, id jsonrpc.ID, way *sending) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, w := range p.waiting { // few: those with small answers, and those in progress
+		if w.ctx.Err() != nil {
+			delete(p.waiting, id)
+		}
+	}
+	p.waiting[id] = waiting{ctx, way}
 }
 
 var errClosed = errors.New("the connection is closed")
@@ -191,6 +252,7 @@ func (p *process) Write(ctx context.Context, m jsonrpc.Message) error {
 	way := new(sending)
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
 		way = sendingOf(ctx)
+		p.note(ctx, r.ID, way)
 		p.out.allow()
 		p.errs.allow()
 		if r.Method == "server/discover" {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -17,6 +18,8 @@ import (
 type sending struct {
 	kept    atomic.Bool // it was not sent
 	refusal atomic.Pointer[refusal]
+	size    atomic.Int64          // of the answer, in bytes
+	noRoom  atomic.Pointer[error] // why the answer was not read
 }
 
 type sendingKey struct{}
@@ -27,6 +30,26 @@ func sendingOf(ctx context.Context) *sending {
 		return w
 	}
 	return new(sending)
+}
+
+// An incoming is the answer to a request while it arrives, which takes memory in the scope of the request's context. The
+// text of an answer is read several times, so it takes more than what an effect carries.
+type incoming struct {
+	way  *sending
+	held membudget.Growing
+}
+
+const readings = 2
+
+// to takes the memory for an answer of n bytes. The error is of kind Failed: the request was sent.
+func (i *incoming) to(ctx context.Context, n int64) error {
+	if err := i.held.To(ctx, readings*n); err != nil {
+		err = membudget.Acted("the server has answered, but the answer was not read", err)
+		i.way.noRoom.Store(&err)
+		return err
+	}
+	i.way.size.Store(max(n, i.way.size.Load()))
+	return nil
 }
 
 // A refusal is an answer of HTTP which says that the request was not carried out.

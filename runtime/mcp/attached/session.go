@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -203,6 +204,9 @@ func (r *session) call(ctx context.Context, f *flight, params *sdk.CallToolParam
 	if err != nil {
 		err = r.failed(ctx, way, err)
 	}
+	if no := way.noRoom.Load(); no != nil && err != nil {
+		err = *no
+	}
 	cancel() // ends an open form, for which failure waits
 	if failure := f.failure(); err == nil {
 		err = failure
@@ -210,7 +214,10 @@ func (r *session) call(ctx context.Context, f *flight, params *sdk.CallToolParam
 	if err != nil {
 		return nil, err
 	}
-	return textOf(result.StructuredContent), nil
+	d := textOf(result.StructuredContent)
+	result = nil
+	membudget.Of(ctx).Keep(membudget.Copies * way.size.Load())
+	return d, nil
 }
 
 // perRequest is the first version of the protocol in which each request declares what the client can do.
