@@ -676,7 +676,7 @@ var layers = map[string]struct {
 	},
 	"runtime/agent/internal/background": {
 		"Package background runs work beside a turn",
-		"runtime/value",
+		"internal/membudget runtime/value",
 		"it runs what it is given",
 	},
 	"runtime/agent/internal/functions": {

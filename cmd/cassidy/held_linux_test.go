@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -308,6 +309,46 @@ done
 				}
 				staysSmall(t, cmd.Process.Pid, fmt.Sprintf("%s, tree %v", name, tree))
 			}()
+		}
+	}
+}
+
+// TestSpawnStaysSmall has a policy start very many agents, with large tasks, and with large answers. The command stays below
+// 256 MB.
+func TestSpawnStaysSmall(t *testing.T) {
+	if !testutil.Soak() {
+		t.Skip("only in make soak; TestSpawnedAgentsHoldMemory of runtime/agent has the small form")
+	}
+	program := testutil.Build(t, "cmd/cassidy")
+	for _, flood := range []struct {
+		agents, task, answer int
+		want                 string
+	}{
+		{8000, 1_000, 1_000, "more than 120 MB of memory"},
+		{120, 240_000, 1_000, "120 done"},
+		{60, 100_000, 900_000, "the message is too large"},
+		{1000, 1_000, 1_000, "1000 done"},
+	} {
+		dir := t.TempDir()
+		putFiles(t, dir, map[string]string{
+			"home/config.yaml": "allow: [tool, model]\n",
+			"model.star":       fmt.Sprintf("def reply(messages, turn):\n    return \"TASK COMPLETE: \" + \"y\" * %d\n", flood.answer),
+			".cassidy/policies/flood.star": fmt.Sprintf(`"""Starts many agents."""
+
+def policy(task, agent):
+    for i in range(%d):
+        agent.spawn("x" * %d, tools = [])
+    results = agent.wait()["results"]
+    return agent.finish("final", "%%d done" %% len([r for r in results if r["ok"]]))
+`, flood.agents, flood.task),
+		})
+		cmd := exec.Command(program, "--dir", dir, "--trust-once", "task", "Go", "--policy", "flood", "--model", "script:model.star", "--tools", "agent", "--yes")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CASSIDY_HOME="+filepath.Join(dir, "home"))
+		out, _ := cmd.CombinedOutput() // the first ones fail
+		peak := int(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) >> 10
+		t.Logf("%+v: %d MB", flood, peak)
+		if peak >= 256 || !bytes.Contains(out, []byte(flood.want)) {
+			t.Errorf("%+v: the command took %d MB, and printed %.3000s", flood, peak, out)
 		}
 	}
 }

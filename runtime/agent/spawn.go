@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/background"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
@@ -17,8 +18,11 @@ func (t *turn) doSpawn(ctx context.Context, e tool.Effect) (value.Value, error) 
 	if t.offered(stub.AgentTool) == nil || !t.agent.starts {
 		return nil, value.Errorf(value.Denied, "agent.spawn: the tool \"agent\" is not among the tools of this run").WithHint("offer the tool, as in --tools auto or --tools agent,read_file; in Go, call agent.Register, and name the tool in Options.Tools")
 	}
+	if err := t.hold(ctx, e); err != nil {
+		return nil, err
+	}
 	number := t.kept.NextAgent()
-	t.addSpawned(e, number)
+	t.addSpawned(e, number, false)
 	t.spawned.Start(ctx, number)
 	v := value.NewDict("agent", int64(number))
 	t.leaveTraces(v)
@@ -28,13 +32,14 @@ func (t *turn) doSpawn(ctx context.Context, e tool.Effect) (value.Value, error) 
 // keepSpawn keeps an agent that an earlier process has started. It continues when it is waited for.
 func (t *turn) keepSpawn(e tool.Effect, v *value.Dict, failure error) error {
 	if failure == nil {
-		t.addSpawned(e, int(v.Int("agent")))
+		t.addSpawned(e, int(v.Int("agent")), true)
 	}
 	return t.keepTraces(v)
 }
 
-// addSpawned adds the agent of an effect to those that the policy can wait for.
-func (t *turn) addSpawned(e tool.Effect, number int) {
+// addSpawned adds the agent of an effect to those that the policy can wait for. recorded says that an earlier process has
+// started it, so that nothing is held for it.
+func (t *turn) addSpawned(e tool.Effect, number int, recorded bool) {
 	args := &value.Dict{}
 	for name, v := range e.Args.All() {
 		if text, ok := name.(string); ok && text != "model" && v != nil {
@@ -48,10 +53,32 @@ func (t *turn) addSpawned(e tool.Effect, number int) {
 	t.spawned.Add(number, func(ctx context.Context) background.Result {
 		t.watches.Add(1)
 		defer t.watches.Add(-1)
+		if recorded {
+			if err := t.hold(ctx, e); err != nil {
+				return background.Result{Err: err}
+			}
+		}
 		ctx, notes := hooks.Collect(ctx, c.StepPath, nil, nil) // they are recorded with the result
 		r, err := t.agent.host.Call(background.Reserve(ctx, number, e.Args.Text("model")), c)
+		if failure := t.holdResult(ctx, r.Value); err == nil && failure != nil {
+			r.Value, err = nil, membudget.Acted("the agent has ended, but there is no memory for its result", failure)
+		}
 		return background.Result{Value: r.Value, Notes: notes.Texts(), Err: err}
 	})
+}
+
+// hold takes memory for the agent of an effect.
+func (t *turn) hold(ctx context.Context, e tool.Effect) error {
+	return t.spawned.Hold(ctx, len(value.FormatJSON(e.Args, "")))
+}
+
+// holdResult takes memory for the result of an agent, which is kept until the turn ends.
+func (t *turn) holdResult(ctx context.Context, v value.Value) error {
+	text, ok := v.(string)
+	if !ok {
+		text = value.FormatJSON(v, "")
+	}
+	return t.spawned.HoldResult(ctx, len(text))
 }
 
 // doWait is agent.wait: it returns the results of agents when they have ended. The failure of an

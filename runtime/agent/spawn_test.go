@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,37 @@ func TestSpawnedAgents(t *testing.T) {
 			}
 			s.checkAgain()
 		})
+	}
+}
+
+// TestSpawnedAgentsHoldMemory checks that the agents of a policy are refused what exceeds the memory of its call tree: their
+// number, their tasks and their answers. Everything is given back at the end.
+func TestSpawnedAgentsHoldMemory(t *testing.T) {
+	t.Parallel()
+	const tell = `return "%d answers; %s" % (len([r for r in results if r["ok"]]), [r["error"] for r in results if not r["ok"]][:1])`
+	for _, c := range []struct {
+		name  string
+		lines []string
+		reply string
+		want  string // the answer, or a part of the error
+	}{
+		{"many", []string{`for i in range(60):`, `    agent.spawn("t")`}, "a", "hold more than 3 MB of memory"},
+		{"large tasks", []string{`for i in range(10):`, `    agent.spawn("t" * 200000)`}, "a", "hold more than 3 MB of memory"},
+		{"large answers", []string{`for i in range(8):`, `    agent.spawn("t")`, `results = agent.wait()["results"]`, tell}, strings.Repeat("a", 200_000), "4 answers; [\"the agent has ended, but there is no memory for its result"},
+		{"some", []string{`for i in range(20):`, `    agent.spawn("t")`, `results = agent.wait()["results"]`, tell}, "a", "20 answers; []"},
+	} {
+		s := newStage(t, setting{memory: 4 << 20, files: twoFiles, approve: host.ApproveAll(), replies: slices.Repeat(play{"TASK COMPLETE: " + c.reply}, 60), before: withPolicy(c.lines...)})
+		r, err := s.turn(context.Background(), "do it")
+		got := r.Text
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%s: the turn gave %.500q, want %q", c.name, got, c.want)
+		}
+		if used := host.Memory(s.Host).Used(); used != 0 {
+			t.Errorf("%s: %d bytes are held at the end", c.name, used)
+		}
 	}
 }
 

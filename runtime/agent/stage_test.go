@@ -57,6 +57,7 @@ type setting struct {
 	process bool // scripts run in workers
 	store   bool // runs are recorded
 	native  bool
+	memory  int64 // of the host; 0 is the default
 	replies play
 	options agent.Options // without a Model
 	before  func(s *stage, o *agent.Options)
@@ -78,7 +79,7 @@ func newStage(t testing.TB, set setting) *stage {
 	if set.store {
 		journal = t.TempDir()
 	}
-	s.Host, err = testhost.Open(t, testhost.On{Sandbox: mode, Journal: journal}, s.dir, &cassidy.Options{TrustSource: true, Approver: set.approve})
+	s.Host, err = testhost.Open(t, testhost.On{Sandbox: mode, Journal: journal}, s.dir, &cassidy.Options{TrustSource: true, Approver: set.approve, Memory: set.memory})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -28,6 +29,32 @@ type Work struct {
 	mu   sync.Mutex
 	jobs []*job
 	free chan struct{}
+	held membudget.Scope // what the work and its results hold until End
+}
+
+// cost is what a piece of work costs besides its arguments and its result, in bytes: its record is in memory when it is read.
+const cost = 64 << 10
+
+// Hold takes memory for a piece of work with arguments of n bytes, in the tree of the call with ctx.
+func (w *Work) Hold(ctx context.Context, n int) error {
+	return w.scope(ctx).Take(ctx, int64(cost+membudget.Copies*n))
+}
+
+// HoldResult takes memory for a result of n bytes.
+func (w *Work) HoldResult(ctx context.Context, n int) error {
+	if n <= membudget.Small {
+		return nil // cost has it
+	}
+	return w.scope(ctx).Take(ctx, int64(membudget.Copies*n))
+}
+
+func (w *Work) scope(ctx context.Context) *membudget.Scope {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.held.Host() == nil {
+		w.held = membudget.Of(ctx).Beside()
+	}
+	return &w.held
 }
 
 // A job is one piece of work.
@@ -145,6 +172,10 @@ func (w *Work) End(finish bool) {
 		}
 		<-j.ended
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.jobs = nil
+	w.held.End()
 }
 
 // Dict returns the result for a script.
