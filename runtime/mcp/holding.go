@@ -57,6 +57,9 @@ func (h *holding) take(ctx context.Context, n int) error {
 
 // answer has the holding keep what the answer takes, of n bytes, beside the request. result is what the call holds of it already.
 func (h *holding) answer(ctx context.Context, result *membudget.Scope, n int) error {
+	if n <= membudget.Small {
+		n = 0
+	}
 	err := result.Set(ctx, int64(membudget.Copies*n))
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -176,7 +179,7 @@ func sizeOfContent(c sdk.Content) int {
 }
 
 // A slowWriter writes an answer to a client over HTTP. One that reads nothing for a while loses its connection, and
-// no longer holds the memory of others.
+// no longer holds memory that others wait for.
 type slowWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -225,5 +228,8 @@ func (s *Server) serveHeld(to http.Handler, w http.ResponseWriter, r *http.Reque
 		}
 	}
 	limitBody(w, r, func(read int64) { h.scope.Keep(membudget.Copies * read) })
-	to.ServeHTTP(&slowWriter{w, http.NewResponseController(w)}, r)
+	if of, ok := r.Context().Value(http.ServerContextKey).(*http.Server); !ok || of.WriteTimeout == 0 { // its program has set none
+		w = &slowWriter{w, http.NewResponseController(w)}
+	}
+	to.ServeHTTP(w, r)
 }
