@@ -298,7 +298,7 @@ done
 					switch {
 					case bytes.Contains(line, []byte(`"done"`)):
 						done++
-					case bytes.Contains(line, []byte("the result is too long: 6835 KB")), tree && bytes.Contains(line, []byte("6835 KB")):
+					case bytes.Contains(line, []byte("the result is too long: 6835 KB")), tree && (bytes.Contains(line, []byte("6835 KB")) || bytes.Contains(line, []byte("120 MB of memory"))):
 						got++
 					case !bytes.Contains(line, []byte("protocolVersion")):
 						last = fmt.Sprintf("%.500s", line)

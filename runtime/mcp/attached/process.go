@@ -61,8 +61,9 @@ type process struct {
 
 // A waiting is a request that waits for its answer.
 type waiting struct {
-	ctx context.Context
-	way *sending
+	ctx  context.Context
+	way  *sending
+	call bool // of a tool
 }
 
 // startProcess starts a program. It runs until ctx ends, or Close is called. running counts it
@@ -160,15 +161,20 @@ func (p *process) admit(line []byte) []byte {
 }
 
 // note notes that a request waits for its answer, and forgets those that wait no longer.
-func (p *process) note(ctx context.Context, id jsonrpc.ID, way *sending) {
+func (p *process) note(ctx context.Context, r *jsonrpc.Request, way *sending) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.waiting[r.ID] = waiting{ctx, way, r.Method == "tools/call"}
+	calls := int64(0)
 	for id, w := range p.waiting { // few: those with small answers, and those in progress
-		if w.ctx.Err() != nil {
+		switch {
+		case w.ctx.Err() != nil:
 			delete(p.waiting, id)
+		case w.call:
+			calls++
 		}
 	}
-	p.waiting[id] = waiting{ctx, way}
+	p.out.calls.Store(calls)
 }
 
 var errClosed = errors.New("the connection is closed")
@@ -252,7 +258,7 @@ func (p *process) Write(ctx context.Context, m jsonrpc.Message) error {
 	way := new(sending)
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
 		way = sendingOf(ctx)
-		p.note(ctx, r.ID, way)
+		p.note(ctx, r, way)
 		p.out.allow()
 		p.errs.allow()
 		if r.Method == "server/discover" {
@@ -309,6 +315,7 @@ func (p *process) Connect(context.Context) (sdk.Connection, error) { return p, n
 type output struct {
 	line    func(line []byte) error // gets each line; nil keeps only the end of the text
 	written atomic.Int64            // how many bytes since the last request
+	calls   atomic.Int64            // how many calls waited for their answers at the last request: each allows as many bytes
 
 	mu   sync.Mutex
 	rest []byte // the beginning of a line, or the last text
@@ -319,7 +326,7 @@ func (o *output) allow() { o.written.Store(0) }
 
 // Write implements [io.Writer]. An error ends the program.
 func (o *output) Write(b []byte) (int, error) {
-	if o.written.Add(int64(len(b)+bytes.Count(b, []byte("\n"))*lineCost)) > maxUnasked {
+	if o.written.Add(int64(len(b)+bytes.Count(b, []byte("\n"))*lineCost)) > maxUnasked*max(1, o.calls.Load()) {
 		return 0, value.Limitf(value.LimitResult, "the server wrote more than %d MB or %d lines for one request", maxUnasked>>20, maxUnasked/lineCost)
 	}
 	o.mu.Lock()
