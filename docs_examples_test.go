@@ -29,13 +29,14 @@ func TestDocsTools(t *testing.T) {
 		file string
 		want []string // the files it shows
 	}{
-		{"README.md", []string{"word_count.star"}},
+		{"README.md", []string{"low_stock.star"}},
 		{"docs/writing-tools.md", []string{"top_words.star", "longest_line.lua", "initials.md"}},
 	} {
 		t.Run(page.file, func(t *testing.T) {
 			text := readPage(t, page.file)
 			dir := t.TempDir()
-			putFile(t, filepath.Join(dir, "README.md"), readPage(t, "README.md")) // what the examples read
+			putFile(t, filepath.Join(dir, "README.md"), readPage(t, "README.md")) // what the tools read
+			putFile(t, filepath.Join(dir, "stock.csv"), readPage(t, "cmd/cassidy/internal/demo/project/stock.csv"))
 			var got []string
 			for _, b := range docBlocks(text) {
 				switch {
