@@ -831,7 +831,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy": {
 		"Cassidy runs tools for language models, in a sandbox.",
-		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/completion cmd/cassidy/internal/config cmd/cassidy/internal/decision cmd/cassidy/internal/demo cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/keyring cmd/cassidy/internal/lock cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/repl cmd/cassidy/internal/runs cmd/cassidy/internal/secret cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/test cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/workflow runtime/value sandbox stdlib cmd/cassidy/internal/lsp cmd/cassidy/internal/check",
+		"cmd/cassidy/internal/agentfiles cmd/cassidy/internal/app cmd/cassidy/internal/chat cmd/cassidy/internal/completion cmd/cassidy/internal/config cmd/cassidy/internal/decision cmd/cassidy/internal/demo cmd/cassidy/internal/doctor cmd/cassidy/internal/eval cmd/cassidy/internal/interrupt cmd/cassidy/internal/keyring cmd/cassidy/internal/lock cmd/cassidy/internal/mcp cmd/cassidy/internal/modellist cmd/cassidy/internal/repl cmd/cassidy/internal/runs cmd/cassidy/internal/secret cmd/cassidy/internal/setup cmd/cassidy/internal/skill cmd/cassidy/internal/task cmd/cassidy/internal/test cmd/cassidy/internal/tool cmd/cassidy/internal/trust cmd/cassidy/internal/wizard cmd/cassidy/internal/workflow runtime/value sandbox stdlib cmd/cassidy/internal/lsp cmd/cassidy/internal/check",
 		"words for people; what a program could want too is in a library",
 	},
 	"cmd/cassidy/internal/ui": {
@@ -923,6 +923,11 @@ var layers = map[string]struct {
 		"Package demo has the command that shows what cassidy does",
 		"cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/scratch runtime/value",
 		"it starts the program as a user does, and knows no other command",
+	},
+	"cmd/cassidy/internal/wizard": {
+		"Package wizard has the command that sets up a model and an MCP client",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/models cmd/cassidy/internal/secret cmd/cassidy/internal/ui internal/config runtime/model runtime/value",
+		"it does what several commands do, in the order of a new user",
 	},
 	"cmd/cassidy/internal/secret": {
 		"Package secret has the commands that keep the user's secrets",

@@ -28,13 +28,14 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/test"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/tool"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/trust"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/wizard"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/workflow"
 )
 
 // commands returns all commands, in the order of the help.
 func commands() []func(*app.App) *cli.Command {
 	return []func(*app.App) *cli.Command{
-		demo.Command, setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, check.Command, check.Format, test.Command, repl.Command, skill.Command,
+		demo.Command, wizard.Command, setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, check.Command, check.Format, test.Command, repl.Command, skill.Command,
 		agentfiles.Command, trust.Command, lock.Command, lsp.Command, mcp.Command,
 		runs.Command, decision.Command, eval.Command, eval.FormatTest, modellist.Command, config.Command, secret.Command, completion.Command, completion.Man, completion.Words, doctor.Command, versionCommand,
 	}

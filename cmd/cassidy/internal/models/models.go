@@ -79,7 +79,7 @@ func (o *Opener) open(ctx context.Context, h *host.Host, word string, native boo
 // toSet describes what to set if no model is configured.
 func (o *Opener) toSet(c *config.Config) string {
 	const variables = "set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or both CASSIDY_API_KEY and CASSIDY_ASSISTANT_ID. To choose a model, use --model or model: in your config.yaml. "
-	const keep = "To keep a key: cassidy secret set NAME"
+	const keep = "To be asked for all that: cassidy setup"
 	if len(c.Providers) == 0 {
 		return variables + "For another server, use openai:NAME with OPENAI_BASE_URL, or providers: in your config.yaml. " + keep
 	}

@@ -309,3 +309,31 @@ func infoOf(m config.Model) model.Info {
 	}
 	return i
 }
+
+// An Offer is a built-in provider, as it is offered to somebody who has none.
+type Offer struct {
+	Provider, Title string
+	Key             string // the variable, and the secret, that has the key; "" for none
+	Model           string // the default; "" if its user has to choose one
+}
+
+// Offers returns the offers.
+func Offers() []Offer {
+	return []Offer{
+		{"anthropic", "Anthropic (Claude)", "ANTHROPIC_API_KEY", defaultAnthropic},
+		{"openai", "OpenAI (GPT)", "OPENAI_API_KEY", defaultOpenAI},
+		{"gemini", "Google (Gemini)", "GEMINI_API_KEY", defaultGemini},
+		{"ollama", "Ollama: models on your own machine", "", ""},
+		{"cassidy", "CassidyAI: an assistant of your workspace", "CASSIDY_API_KEY", ""},
+	}
+}
+
+// Keyed reports whether a provider has a key, in the environment or as a secret.
+func (o *Opener) Keyed(provider string) (bool, error) {
+	c, err := o.config()
+	if err != nil {
+		return false, err
+	}
+	p, err := o.provider(&c, provider)
+	return err == nil && p.key != "", err
+}

@@ -61,63 +61,102 @@ func (c *command) name(ctx *cli.Context) (string, error) {
 	return name, nil
 }
 
-// configFile returns the user's config, which has the names of the secrets.
-func (c *command) configFile() (string, error) {
-	if file := c.ConfigFile(); file != "" {
-		return file, nil
-	}
-	return "", value.Errorf(value.Invalid, "write the config: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
-}
-
 func (c *command) set(ctx *cli.Context) error {
 	name, err := c.name(ctx)
-	if err != nil {
-		return err
-	}
-	file, err := c.configFile()
 	if err != nil {
 		return err
 	}
 	if ctx.IsSet("env") && ctx.Bool("file") {
 		return value.Errorf(value.Invalid, "--env and --file are mutually exclusive").WithHint("omit one of them")
 	}
-	from := config.SecretSource{Env: ctx.String("env")}
-	switch {
-	case ctx.IsSet("env"):
-	case c.Keyring != nil && !ctx.Bool("file"):
-		from.Keyring = name
-	default:
-		from.File = filepath.Join(filepath.Dir(file), "secrets", name)
-	}
-	kind, at, _ := place(from)
-	if from.File != "" {
-		at = "secrets/" + name // relative to the config
-	}
-	change, err := config.SetField(file, []string{"secrets", name}, value.NewDict(kind, at))
-	if err != nil {
+	k := keeper{App: c.App, name: name, file: ctx.Bool("file"), env: ctx.String("env")}
+	if err := k.plan(); err != nil {
 		return err
 	}
+	text := ""
 	if !ctx.IsSet("env") {
-		text, err := c.ask(ctx.Context, name)
-		if err != nil {
-			return err
-		}
-		if err := c.keep(ctx.Context, from, text); err != nil {
+		if text, err = Ask(ctx.Context, c.App, name); err != nil {
 			return err
 		}
 	}
-	if err := change.Write(); err != nil {
+	if err := k.keep(ctx.Context, text); err != nil {
 		return err
 	}
-	if c.JSON {
-		return c.PrintJSON(value.NewDict("name", name, "source", kind, "at", at, "config", change.File))
-	}
-	if _, _, words := place(from); from.Env != "" {
-		c.Note("%s is now %s (%s)", name, words, c.state(ctx.Context, from))
-	} else {
+	kind, at, words := place(k.from)
+	switch {
+	case c.JSON:
+		return c.PrintJSON(value.NewDict("name", name, "source", kind, "at", at, "config", k.change.File))
+	case ctx.IsSet("env"):
+		c.Note("%s is now %s (%s)", name, words, c.state(ctx.Context, k.from))
+	default:
 		c.Note("%s is kept in %s", name, words)
 	}
 	return nil
+}
+
+// Keep keeps the value of a secret, and returns in words where.
+func Keep(ctx context.Context, a *app.App, name, text string) (where string, err error) {
+	k := keeper{App: a, name: name}
+	if err := k.plan(); err != nil {
+		return "", err
+	}
+	_, _, where = place(k.from)
+	return where, k.keep(ctx, text)
+}
+
+// A keeper keeps one secret.
+type keeper struct {
+	*app.App
+	name   string
+	file   bool   // in a file, also if there is a keyring
+	env    string // the variable that has the value, or ""
+	from   config.SecretSource
+	change *config.Change // of the config
+}
+
+// plan decides where the secret is kept. It fails if the config cannot have it.
+func (k *keeper) plan() error {
+	file := k.ConfigFile()
+	if file == "" {
+		return noHome()
+	}
+	k.from = config.SecretSource{Env: k.env}
+	kind, at := "file", "secrets/"+k.name // relative to the config
+	switch {
+	case k.env != "":
+		kind, at = "env", k.env
+	case k.Keyring != nil && !k.file:
+		kind, at, k.from.Keyring = "keyring", k.name, k.name
+	default:
+		k.from.File = filepath.Join(filepath.Dir(file), "secrets", k.name)
+	}
+	var err error
+	k.change, err = config.SetField(file, []string{"secrets", k.name}, value.NewDict(kind, at))
+	return err
+}
+
+// keep stores the value, and then the entry of the config.
+func (k *keeper) keep(ctx context.Context, text string) error {
+	switch {
+	case k.from.Keyring != "":
+		_, err := keyring.Within(ctx, func() (any, error) { return nil, k.Keyring.Set(k.from.Keyring, text) })
+		if err != nil {
+			return value.Errorf(value.Unavailable, "write to the keyring: %w", err).WithHint("unlock the keyring, or use a file: cassidy secret set --file %s", k.name)
+		}
+	case k.from.File != "":
+		err := os.MkdirAll(filepath.Dir(k.from.File), 0o700)
+		if err == nil {
+			err = folder.Replace(k.from.File, []byte(text+"\n"), 0o600)
+		}
+		if err != nil {
+			return value.Errorf(value.Failed, "write the secret: %w", ui.FileError(err))
+		}
+	}
+	return k.change.Write()
+}
+
+func noHome() error {
+	return value.Errorf(value.Invalid, "write the config: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
 }
 
 // place returns where the value of a secret is: as in the config, and in words.
@@ -131,16 +170,16 @@ func place(s config.SecretSource) (kind, at, words string) {
 	return "file", s.File, "the file " + s.File
 }
 
-// ask reads the value of a secret from the terminal or from standard input.
-func (c *command) ask(ctx context.Context, name string) (text string, err error) {
-	if term := ui.OpenTerminal(c.In, c.Err, false); term != nil {
+// Ask reads the value of a secret from the terminal, which does not show it, or from standard input.
+func Ask(ctx context.Context, a *app.App, name string) (text string, err error) {
+	if term := ui.OpenTerminal(a.In, a.Err, false); term != nil {
 		text, err = term.ReadHidden(ctx, "value of "+name+" (not shown): ")
 		if errors.Is(err, ui.ErrInterrupted) {
 			err = context.Canceled
 		}
 	} else {
 		var data []byte
-		data, err = ui.ReadAll(c.In)
+		data, err = ui.ReadAll(a.In)
 		text = string(data)
 	}
 	if err != nil {
@@ -156,25 +195,6 @@ func (c *command) ask(ctx context.Context, name string) (text string, err error)
 		return "", value.Errorf(value.Invalid, "the value of %s is longer than %d KB", name, config.MaxSecret>>10).WithHint("a secret is a token or a key, not a file")
 	}
 	return text, nil
-}
-
-// keep stores the value of a secret.
-func (c *command) keep(ctx context.Context, from config.SecretSource, text string) error {
-	if from.Keyring != "" {
-		_, err := keyring.Within(ctx, func() (any, error) { return nil, c.Keyring.Set(from.Keyring, text) })
-		if err != nil {
-			return value.Errorf(value.Unavailable, "write to the keyring: %w", err).WithHint("unlock the keyring, or use a file: cassidy secret set --file %s", from.Keyring)
-		}
-		return nil
-	}
-	err := os.MkdirAll(filepath.Dir(from.File), 0o700)
-	if err == nil {
-		err = folder.Replace(from.File, []byte(text+"\n"), 0o600)
-	}
-	if err != nil {
-		return value.Errorf(value.Failed, "write the secret: %w", ui.FileError(err))
-	}
-	return nil
 }
 
 // drop deletes the value of a secret if cassidy keeps it: a file elsewhere and a variable are the user's own.
@@ -197,9 +217,9 @@ func (c *command) remove(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	file, err := c.configFile()
-	if err != nil {
-		return err
+	file := c.ConfigFile()
+	if file == "" {
+		return noHome()
 	}
 	have, err := c.ReadConfig("")
 	if err != nil {
