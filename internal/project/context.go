@@ -54,6 +54,7 @@ type briefing struct {
 	root   fs.FS // the project's files, or nil
 	home   fs.FS // the user's own, or nil
 	ledger *trust.Ledger
+	dir    string   // in which the model works, from the root
 	left   int      // how many files are omitted because they are untrusted
 	named  []string // the files and folders that the text names
 	// reviewed means that names of the project may be shown: its author could otherwise
@@ -76,7 +77,7 @@ func Named(ctx context.Context, root string, o *trust.Scope, level string) (text
 	if levels := []string{levelMinimal, levelStandard, levelComprehensive}; !slices.Contains(levels, level) {
 		return "", nil, value.Errorf(value.Invalid, "unknown context level %q%s", level, value.DidYouMean(level, levels)).WithHint("use one of: \"%s\"", strings.Join(levels, `", "`))
 	}
-	b := &briefing{ledger: o.NotesLedger(root)}
+	b := &briefing{ledger: o.NotesLedger(root), dir: o.WorkDir}
 	b.reviewed = b.ledger.Reviewed()
 	name := "none"
 	if root != "" {
@@ -275,7 +276,24 @@ func (b *briefing) commits() []string {
 // noteNames are the files with notes for models, in order. Tools cannot write them.
 var noteNames = slices.Insert(protect.Notes(), 2, folder.Name+"/CASSIDY.md", folder.Name+"/CASSIDY.local.md")
 
-// notes writes the notes for models: the user's own first, then the project's.
+// otherNotes returns the files with notes that other programs read, too: of each name the one that is nearest to a folder,
+// in it or above.
+func otherNotes(files fs.FS, dir string) (names []string) {
+	for _, name := range trust.OtherNotes() {
+		for at := path.Clean(dir); ; at = path.Dir(at) {
+			if _, err := fs.Stat(files, path.Join(at, name)); err == nil {
+				names = append(names, path.Join(at, name))
+				break
+			}
+			if at == "." {
+				break
+			}
+		}
+	}
+	return names
+}
+
+// notes writes the notes for models: the user's own first, then the project's, then those for all programs.
 func (b *briefing) notes() {
 	var written []fs.FileInfo
 	budget := maxOwn // what is left for the user's own notes
@@ -314,7 +332,7 @@ func (b *briefing) notes() {
 		}
 	}
 	if b.root != nil {
-		for _, name := range append(slices.Clone(noteNames), ruleFiles(b.root, folder.Name+"/rules", 0)...) {
+		for _, name := range slices.Concat(noteNames, ruleFiles(b.root, folder.Name+"/rules", 0), otherNotes(b.root, b.dir)) {
 			write(b.root, name, "")
 		}
 	}

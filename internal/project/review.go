@@ -48,7 +48,7 @@ func Review(ctx context.Context, root string, o *Options) (*trust.Review, error)
 		v.file(memory.File, trust.KindMemory)
 	}
 	v.programs(own)
-	for _, name := range noteNames {
+	for _, name := range slices.Concat(noteNames, otherNotes(v.files, o.WorkDir)) {
 		v.file(name, trust.KindNotes)
 	}
 	if ctx.Err() != nil {

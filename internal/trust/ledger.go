@@ -63,17 +63,25 @@ func (l *Ledger) File(kind Kind, name, text string) Status {
 		return untrusted("trust was revoked" + runTrust)
 	case known && r.Text == text:
 		return trusted()
-	case !reviewsAll(kind, name) && (l.author || known && r.Own):
+	case !EachVersion(kind, name) && (l.author || known && r.Own):
 		return trusted() // own edits
 	}
 	return l.unknown(known)
 }
 
-// reviewsAll reports whether every version of a file needs a review, also in a project of the
-// user: a list of servers, which starts programs, these programs, and an agent file that is not in .cassidy, where
-// tools may write it.
-func reviewsAll(kind Kind, name string) bool {
-	return kind == KindServers || kind == KindProgram || kind == KindAgent && !strings.HasPrefix(name, folder.Name+"/")
+// EachVersion reports whether every version of a file needs a review, also in a project of the
+// user: a list of servers, which starts programs, these programs, and what is not in .cassidy, because it is written for
+// other programs too: agent files, and notes such as AGENTS.md.
+func EachVersion(kind Kind, name string) bool {
+	switch kind {
+	case KindServers, KindProgram:
+		return true
+	case KindAgent:
+		return !strings.HasPrefix(name, folder.Name+"/")
+	case KindNotes:
+		return slices.Contains(OtherNotes(), path.Base(name))
+	}
+	return false
 }
 
 func (l *Ledger) unknown(known bool) Status {

@@ -28,6 +28,8 @@ type Scope struct {
 	// TrustOnce trusts everything of the project in this process. It is for files that
 	// were reviewed elsewhere.
 	TrustOnce bool
+	// WorkDir is the folder of the project in which a model works, with slashes and from the root. "" is the root.
+	WorkDir string
 	// Refuse returns an error for a file that models must not get, whatever its name: one that holds a secret. It is called
 	// concurrently. Nil refuses none.
 	Refuse func(file fs.FileInfo) error
@@ -68,6 +70,9 @@ func (s *Scope) Trusts(root string, kind Kind, name, text string) error {
 
 // OtherAgents are the folders with the agent files of other programs, from the project's root.
 func OtherAgents() []string { return []string{".agents/agents", ".claude/agents"} }
+
+// OtherNotes are the names of files with notes that other programs read, too.
+func OtherNotes() []string { return []string{"AGENTS.md", "CLAUDE.md"} }
 
 // NeedsReview reports whether a file, by its name in messages, is one that the user of its project
 // has to review: it is below .cassidy or in [OtherAgents]. The files of the user, and those outside

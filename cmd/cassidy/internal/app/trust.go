@@ -14,16 +14,29 @@ import (
 
 // Scope returns which files belong to a project and its user, and which are trusted.
 func (a *App) Scope() *trust.Scope {
-	return &trust.Scope{Home: a.Home(), Trust: trust.New(a.State()), TrustOnce: a.trustOnce, Refuse: protect.Refuse(sync.OnceValue(func() []string {
+	return &trust.Scope{Home: a.Home(), Trust: trust.New(a.State()), TrustOnce: a.trustOnce, WorkDir: a.below(), Refuse: protect.Refuse(sync.OnceValue(func() []string {
 		files, _ := a.SecretFiles() // of an invalid config, no host is opened
 		return files
 	}))}
 }
 
+// below returns the working folder from the root of the project, with slashes, or "".
+func (a *App) below() string {
+	dir, root, err := a.WorkProject()
+	if err != nil || root == "" {
+		return ""
+	}
+	below, err := filepath.Rel(root, dir)
+	if err != nil || !filepath.IsLocal(below) {
+		return ""
+	}
+	return filepath.ToSlash(below)
+}
+
 // Review reads the files of the project that need a review.
 func (a *App) Review(ctx context.Context, h *host.Host, root string) (*trust.Review, error) {
 	return project.Review(ctx, root, &project.Options{
-		Describe: h.Describe, Scope: trust.Scope{Home: a.Home(), Trust: trust.New(a.State())},
+		Describe: h.Describe, Scope: trust.Scope{Home: a.Home(), Trust: trust.New(a.State()), WorkDir: a.below()},
 	})
 }
 

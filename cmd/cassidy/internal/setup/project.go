@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -100,9 +101,12 @@ func markOwn(a *app.App, dir string, fresh bool) {
 		switch {
 		case err != nil:
 		case r.Author:
-		case fresh && len(r.Files)+len(r.Broken) == 0:
+		case fresh && len(r.Broken) == 0 && !slices.ContainsFunc(r.Files, func(f trust.File) bool { return !trust.EachVersion(f.Kind, f.Path) }):
 			if err = trust.New(a.State()).MarkAuthor(dir); err == nil {
 				a.Note("this project is marked as yours: your new and changed files are trusted unless a file needs more capabilities")
+			}
+			for _, f := range r.Files { // they are for other programs, too
+				a.Note("%s is not reviewed yet, so models do not get it: cassidy trust", f.Path)
 			}
 		case len(r.Untrusted()) > 0:
 			a.Note("this project is not marked as yours: existing files are untrusted; to review them: cassidy trust; if they are yours: cassidy trust --author")
