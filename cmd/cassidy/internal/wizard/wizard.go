@@ -181,7 +181,7 @@ func (w *wizard) try() error {
 		}
 		return &e
 	}
-	w.Note("the model answers: %s", ui.Brief(r.Text, 60))
+	w.Note("the model answers: %s", ui.CutShown(r.Text, 60))
 	return nil
 }
 
