@@ -59,22 +59,22 @@ func (n *Names) Of(pattern, at string, opened bool) (names []string, fold bool) 
 	if !inside {
 		return nil, false
 	}
-	names, fold = n.without(pattern, at)
+	names, fold, info := n.without(pattern, at)
 	switch {
 	case !opened && absolute:
 		return names, fold
 	case !opened:
 		return names[1:], fold
 	}
-	for _, other := range n.hardLinks(pattern, at) {
-		more, _ := n.without(pattern, other)
+	for _, other := range n.hardLinks(pattern, at, info) {
+		more, _, _ := n.without(pattern, other)
 		names = append(names, more...)
 	}
 	return names, fold
 }
 
-// without is Of for a path without links, which is the first of the names.
-func (n *Names) without(pattern, at string) (names []string, fold bool) {
+// without is Of for a path without links, which is the first of the names. info is what is there, or nil.
+func (n *Names) without(pattern, at string) (names []string, fold bool, info fs.FileInfo) {
 	leads := n.leads(pattern)
 	names = []string{at}
 	add := func(name string) {
@@ -83,9 +83,12 @@ func (n *Names) without(pattern, at string) (names []string, fold bool) {
 		}
 	}
 	for dir := at; ; dir = path.Dir(dir) {
-		info, _ := n.of.Root.Lstat(dir)
+		found, _ := n.of.Root.Lstat(dir)
+		if dir == at {
+			info = found
+		}
 		for _, l := range leads {
-			if rest, ok := under(at, dir); ok && l.is(dir, info) {
+			if rest, ok := under(at, dir); ok && l.is(dir, found) {
 				add(path.Join(l.name, rest))
 			}
 		}
@@ -100,14 +103,13 @@ func (n *Names) without(pattern, at string) (names []string, fold bool) {
 			}
 		}
 	}
-	return names, n.folds(at)
+	return names, n.folds(at, info), info
 }
 
 // hardLinks returns the other names of a file in the folder that a pattern names before its first
 // wildcard. It searches no folders that links lead to.
-func (n *Names) hardLinks(pattern, at string) (names []string) {
-	info, err := n.of.Root.Lstat(at)
-	if err != nil || !info.Mode().IsRegular() || !mayHaveLinks(info) {
+func (n *Names) hardLinks(pattern, at string, info fs.FileInfo) (names []string) {
+	if info == nil || !info.Mode().IsRegular() || !mayHaveLinks(info) {
 		return nil
 	}
 	head, _ := splitPattern(pattern)
@@ -155,7 +157,7 @@ func (n *Names) leads(pattern string) (leads []lead) {
 			leads = n.follow(leads, at)
 		}
 	}
-	if all {
+	if all || head != "." && (len(leads) == 0 || leads[len(leads)-1].info == nil) { // nothing is there, so it has no links
 		return leads
 	}
 	n.mu.Lock()
@@ -239,10 +241,9 @@ func (n *Names) walk(start string, visit func(name string, e fs.DirEntry) (next 
 	}
 }
 
-// folds reports whether the letters of a path have no case.
-func (n *Names) folds(at string) bool {
-	info, err := n.of.Root.Lstat(at)
-	if err != nil {
+// folds reports whether the letters of a path, where info is or nothing, have no case.
+func (n *Names) folds(at string, info fs.FileInfo) bool {
+	if info == nil {
 		return true
 	}
 	other, err := n.of.Root.Lstat(strings.Map(swapCase, at))
