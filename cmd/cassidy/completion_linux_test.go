@@ -80,7 +80,8 @@ type shellTest struct {
 	t      *testing.T
 	person *os.File
 	read   chan string
-	shown  string
+	shown  string // since the last text that was waited for
+	all    string
 }
 
 func newShellTest(t *testing.T, person *os.File) *shellTest {
@@ -111,6 +112,7 @@ func (s *shellTest) until(text string) {
 	for late := time.After(2 * time.Minute); !strings.Contains(marked.ReplaceAllString(s.shown, ""), text); {
 		select {
 		case part, ok := <-s.read:
+			s.all += part
 			if s.shown += part; !ok {
 				s.t.Fatalf("the shell ended; shown: %q", s.shown)
 			}
