@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,7 +47,7 @@ func (s *slot) open() (err error) {
 	// for everybody.
 	s.host, err = s.suite.opts.Runtime.Open(cassidy.Dir(s.suite.source()), &cassidy.Options{
 		Dir: s.project(), State: filepath.Join(s.dir, "state"), Cache: filepath.Join(s.suite.dir, "cache"), TrustSource: true,
-		Env: s.env, Secrets: s.secret, HTTP: func(http.RoundTripper) http.RoundTripper { return s },
+		Env: s.env, Secrets: s.secret, HTTP: func(http.RoundTripper) http.RoundTripper { return s }, Private: ownNetworks(),
 		Modules: modules(&s.suite.opts, s), Approver: host.ApproverFunc(approve), Asker: host.AskerFunc(s.ask),
 		Executor: s.execute,
 	})
@@ -175,4 +176,12 @@ var internalEffects = []string{"fs.prepare", "fs.commit", "fs.reconcile", "fs.fi
 
 func isInternal(f *tool.Func, name string) bool {
 	return f.Mode == tool.ModeInternal && name != "random.seed" || slices.Contains(internalEffects, name)
+}
+
+// ownNetworks are the addresses that a user may have named in the config. Nothing is sent to them, so a test needs no config.
+func ownNetworks() (all []netip.Prefix) {
+	for _, text := range []string{"127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7"} {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	return all
 }
