@@ -146,8 +146,9 @@ func (c *command) get(ctx *cli.Context) error {
 	return nil
 }
 
-func (c *command) set(ctx *cli.Context) error {
-	given, err := args(ctx, "FIELD", "VALUE")
+// change makes a change of the field that the first argument names.
+func (c *command) change(ctx *cli.Context, names []string, of func(file string, path []string, given string) (*config.Change, error)) error {
+	given, err := args(ctx, names...)
 	if err != nil {
 		return err
 	}
@@ -155,49 +156,35 @@ func (c *command) set(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	v, err := yaml.Parse(given[1])
-	if err != nil || v == nil || strings.Contains(given[1], ": ") && !strings.HasPrefix(given[1], "{") {
-		v = given[1] // a text such as openai:gpt or "a: b"
+	file := c.ConfigFile()
+	if file == "" {
+		return value.Errorf(value.Invalid, "write the config: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
 	}
-	file, err := c.file()
-	if err != nil {
-		return err
-	}
-	change, err := config.SetField(file, path, v)
+	change, err := of(file, path, given[len(given)-1])
 	if err != nil {
 		return err
 	}
 	return c.write(change, path)
+}
+
+func (c *command) set(ctx *cli.Context) error {
+	return c.change(ctx, []string{"FIELD", "VALUE"}, func(file string, path []string, given string) (*config.Change, error) {
+		v, err := yaml.Parse(given)
+		if err != nil || v == nil || strings.Contains(given, ": ") && !strings.HasPrefix(given, "{") {
+			v = given // a text such as "a: b"
+		}
+		return config.SetField(file, path, v)
+	})
 }
 
 func (c *command) unset(ctx *cli.Context) error {
-	given, err := args(ctx, "FIELD")
-	if err != nil {
-		return err
-	}
-	path, err := config.ParsePath(given[0])
-	if err != nil {
-		return err
-	}
-	file, err := c.file()
-	if err != nil {
-		return err
-	}
-	change, err := config.UnsetField(file, path)
-	if value.KindOf(err) == value.NotFound {
-		return value.Errorf(value.NotFound, "your config.yaml does not set '%s'", config.PathText(path)).WithHint("see where a setting comes from: cassidy config list")
-	}
-	if err != nil {
-		return err
-	}
-	return c.write(change, path)
-}
-
-func (c *command) file() (string, error) {
-	if file := c.ConfigFile(); file != "" {
-		return file, nil
-	}
-	return "", value.Errorf(value.Invalid, "write the config: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
+	return c.change(ctx, []string{"FIELD"}, func(file string, path []string, _ string) (*config.Change, error) {
+		change, err := config.UnsetField(file, path)
+		if value.KindOf(err) == value.NotFound {
+			err = value.Errorf(value.NotFound, "your config.yaml does not set '%s'", config.PathText(path)).WithHint("see where a setting comes from: cassidy config list")
+		}
+		return change, err
+	})
 }
 
 // write makes a change of the user's config, and shows what is in force then.
