@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -342,12 +341,10 @@ def policy(task, agent):
     return agent.finish("final", "%%d done" %% len([r for r in results if r["ok"]]))
 `, flood.agents, flood.task),
 		})
-		cmd := exec.Command(program, "--dir", dir, "--trust-once", "task", "Go", "--policy", "flood", "--model", "script:model.star", "--tools", "agent", "--yes")
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CASSIDY_HOME="+filepath.Join(dir, "home"))
-		out, _ := cmd.CombinedOutput() // the first ones fail
-		peak := int(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) >> 10
+		cmd := inProject(program, dir, "--json", "--trust-once", "task", "Go", "--policy", "flood", "--model", "script:model.star", "--tools", "agent", "--yes") // with --json, the output has the errors
+		out, peak := peakOf(t, cmd)
 		t.Logf("%+v: %d MB", flood, peak)
-		if peak >= 256 || !bytes.Contains(out, []byte(flood.want)) {
+		if peak >= 256 || !strings.Contains(out, flood.want) {
 			t.Errorf("%+v: the command took %d MB, and printed %.3000s", flood, peak, out)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // pairTools and pairFlow add 1 to a file 25 times. A change of the file by another process is
-// a conflict, and the step is repeated.
+// a conflict, and the step is repeated, unless the error says that the addition stayed.
 var pairTools = map[string]string{"add": `
 def add() -> int:
     """Add 1 to the count."""
@@ -36,8 +36,8 @@ def main() -> int:
         if done == 25:
             break
         r = attempt(tools.call, "add")
-        if r["ok"]:
-            done += 1
+        if r["ok"] or "could not be undone" in r["error"]:
+            done += 1  # somebody else has already built on what it wrote
         elif "changed" not in r["error"]:
             fail(r["error"])
     return done
@@ -77,7 +77,7 @@ func TestPairs(t *testing.T) {
 		data, err := os.ReadFile(filepath.Join(dir, "count"))
 		count, rest, _ := strings.Cut(string(data), "\n")
 		if err != nil || count != "50" {
-			t.Errorf("pair %d: the file says %q, %v; want 50", i, count, err)
+			t.Errorf("pair %d: the file says %q, %v; want 50; asked %d and %d times", i, count, err, both[0].questions, both[1].questions)
 		}
 		saved, err := filepath.Glob(filepath.Join(dir, "count.saved-*"))
 		if err != nil {

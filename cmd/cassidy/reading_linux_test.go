@@ -52,7 +52,7 @@ func TestHostileProjectsAreReadInLittleMemory(t *testing.T) {
 			}
 			writeFile(t, filepath.Join(dir, ".cassidy/tools/honest.star"), "def honest():\n    \"\"\"D.\"\"\"\n    return 1\n\ntool(honest)\n")
 			for _, command := range []string{"tool list", "check", "doctor", "trust --list"} {
-				out, peak := peakOf(t, program, dir, strings.Fields(command)...)
+				out, peak := peakOf(t, inProject(program, dir, strings.Fields(command)...))
 				t.Logf("%s in %s, %s: %d MB", kind, folder, command, peak)
 				if peak >= 256 {
 					t.Errorf("%s in %s, %s: %d MB", kind, folder, command, peak)
@@ -75,11 +75,17 @@ func writeFile(t *testing.T, file, text string) {
 	}
 }
 
-// peakOf runs a command, and returns its output and the most memory that it was seen to hold, in MB.
-func peakOf(t *testing.T, program, dir string, args ...string) (text string, peak int) {
-	t.Helper()
+// inProject returns a command in a project, with a home of its own there.
+func inProject(program, dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, append([]string{"--dir", dir}, args...)...)
-	cmd.Env = append(os.Environ(), "CASSIDY_HOME="+filepath.Join(dir, "home"))
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CASSIDY_HOME="+filepath.Join(dir, "home"))
+	return cmd
+}
+
+// peakOf runs a command, and returns its output and the most memory that it was seen to hold, in MB. What the system reports
+// at the end is of no use: it counts the memory of the test, which the new process has for a moment.
+func peakOf(t *testing.T, cmd *exec.Cmd) (text string, peak int) {
+	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

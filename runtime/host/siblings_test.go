@@ -144,3 +144,34 @@ func TestARefusalLater(t *testing.T) {
 		}
 	}
 }
+
+// TestAPathThatChangesBack ends a process between a write that is staged and its commit. When the run is resumed, somebody
+// has changed the file to what the call writes, and changes it back before the commit: the call writes once more.
+func TestAPathThatChangesBack(t *testing.T) {
+	t.Parallel()
+	for _, read := range []string{"fs.read('f')", "fs.read('f', offset = 1)", "fs.read('f', limit = 1)"} {
+		m := newMachine(t, inStore)
+		run := func(dies int) (tool.Outcome, error) {
+			p := m.process(dies, true)
+			p.add("toggle.star", star("toggle", "", "fs.write('f', 'y' if "+read+".strip() == 'x' else 'x')", "needs = ['fs.read', 'fs.write']"), nil)
+			if dies > 0 {
+				p.write("f", "x")
+			} else {
+				p.write("f", "y")
+			}
+			return p.run("r", dies == 0, "return tools.call('toggle')")
+		}
+		if _, err := run(2); err == nil { // after the read and the write
+			t.Fatal("the process did not die")
+		}
+		m.execute = func(ctx context.Context, f *tool.Func, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+			if strings.HasPrefix(e.Func, "fs.read") {
+				m.last.write("f", "x")
+			}
+			return host.Execute(ctx, f, e, g)
+		}
+		if out, err := run(0); err != nil || m.tree()["f"] != "y" {
+			t.Errorf("%s: %v, %v, and f is %q, want y", read, out.Value, err, m.tree()["f"])
+		}
+	}
+}

@@ -317,6 +317,11 @@ func (p commit) unchanged(ctx context.Context) error {
 			if err := l.agrees(ctx); err != nil {
 				return err
 			}
+			// A path that would stay as it is is not compared when the changes are made. It may have been
+			// staged when it was different, so that only what was read is on disk.
+			if now, known := p.stage.Seen(c.Path); c.Before.Sum() == c.After.Sum() && (!known || now.Sum() != c.Before.Sum()) {
+				return changedSince(c.Path)
+			}
 		}
 	}
 	return nil

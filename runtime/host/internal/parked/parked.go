@@ -127,6 +127,8 @@ func hint(e *history.ParkedError) string {
 		return fmt.Sprintf("cassidy runs answer %s --text \"…\"", e.Run)
 	case slices.Contains(e.Questions[0].Capabilities, flow.Notes): // a yes without a look would keep a text that nobody has read
 		return fmt.Sprintf("cassidy runs answer %s shows the note and asks you", e.Run)
+	case len(e.Questions[0].Rules) > 0:
+		return fmt.Sprintf("cassidy runs answer %[1]s yes; to allow it from now on: cassidy runs answer %[1]s --rule", e.Run)
 	}
 	return fmt.Sprintf("cassidy runs answer %s yes", e.Run)
 }
