@@ -102,7 +102,7 @@ func newRoot(a *App, commands []func(*App) *cli.Command) *cli.App {
 		Name: "cassidy", Usage: "run tools for language models, in a sandbox",
 		UsageText: "cassidy [--dir DIR] [--json] [--quiet|--verbose] [--config FILE] [--trust-once] COMMAND …",
 		Description: "A tool is a script in .cassidy/tools that a model can call.\n" +
-			"Begin with:  cassidy init  ·  cassidy tool new NAME  ·  cassidy tool list",
+			"Begin with:  cassidy demo  ·  cassidy init  ·  cassidy tool new NAME  ·  cassidy setup",
 		Writer:          a.Out,
 		ErrWriter:       a.Err,
 		HideVersion:     true,
