@@ -43,6 +43,7 @@ func TestCompletion(t *testing.T) {
 				}
 			}
 			write(filepath.Join(dir, ".cassidy/tools/count_words.star"), "def count_words(filepath: str, least: int = 1):\n    \"\"\"Count.\"\"\"\n    return least\n\ntool(count_words)\n")
+			write(filepath.Join(dir, ".cassidy/skills/$(touch made).md"), "---\nname: x\ndescription: A name that is a command.\n---\nText.\n")
 			bin := binOf(t)
 			env := append(os.Environ(), asCassidy+"=1", "CASSIDY_HOME="+filepath.Join(home, "own"), "CASSIDY_WORKER="+testworker.Exec(),
 				"HOME="+home, "ZDOTDIR="+home, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"), "XDG_DATA_HOME="+home, "TERM=xterm", "PATH="+bin+":"+os.Getenv("PATH"))
@@ -70,6 +71,11 @@ func TestCompletion(t *testing.T) {
 			s.until("READY> ")
 			for _, step := range [][2]string{{"cassidy too", "tool "}, {"ru", "run "}, {"count_w", "count_words "}, {"file", "filepath="}} {
 				s.typed(step[0]+"\t", step[1])
+			}
+			s.typed("\x15cassidy skill show \t", `\$\(touch\ made\)`)
+			s.typed("\n", "nobody has reviewed it")
+			if _, err := os.Stat(filepath.Join(dir, "made")); err == nil {
+				t.Error("the name of a file was carried out as a command")
 			}
 		})
 	}
