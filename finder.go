@@ -65,6 +65,7 @@ func (f *finder) context(dir string) func() *trust.Scope {
 	return func() *trust.Scope {
 		src := *f.src.Load()
 		o := f.options(src).Scope
+		o.WorkDir = trust.Below(dir, f.own.WorkDir)
 		if at, err := filepath.Abs(src.Folder()); src.Folder() != "" && (err != nil || at != dir) {
 			o.TrustOnce = false
 		}

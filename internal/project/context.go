@@ -277,11 +277,11 @@ func (b *briefing) commits() []string {
 var noteNames = slices.Insert(protect.Notes(), 2, folder.Name+"/CASSIDY.md", folder.Name+"/CASSIDY.local.md")
 
 // otherNotes returns the files with notes that other programs read, too: of each name the one that is nearest to a folder,
-// in it or above.
+// in it or above. A folder with such a name hides none.
 func otherNotes(files fs.FS, dir string) (names []string) {
 	for _, name := range trust.OtherNotes() {
 		for at := path.Clean(dir); ; at = path.Dir(at) {
-			if _, err := fs.Stat(files, path.Join(at, name)); err == nil {
+			if info, err := fs.Stat(files, path.Join(at, name)); err == nil && info.Mode().IsRegular() {
 				names = append(names, path.Join(at, name))
 				break
 			}

@@ -35,6 +35,15 @@ type Scope struct {
 	Refuse func(file fs.FileInfo) error
 }
 
+// Below returns a folder of a project as [Scope] has it in WorkDir, or "" for one that is not in the project.
+func Below(root, dir string) string {
+	below, err := filepath.Rel(root, dir)
+	if root == "" || err != nil || !filepath.IsLocal(below) {
+		return ""
+	}
+	return filepath.ToSlash(below)
+}
+
 // Ledger returns the trust of a project.
 func (s *Scope) Ledger(root string) *Ledger {
 	switch {

@@ -23,14 +23,10 @@ func (a *App) Scope() *trust.Scope {
 // below returns the working folder from the root of the project, with slashes, or "".
 func (a *App) below() string {
 	dir, root, err := a.WorkProject()
-	if err != nil || root == "" {
+	if err != nil {
 		return ""
 	}
-	below, err := filepath.Rel(root, dir)
-	if err != nil || !filepath.IsLocal(below) {
-		return ""
-	}
-	return filepath.ToSlash(below)
+	return trust.Below(root, dir)
 }
 
 // Review reads the files of the project that need a review.
