@@ -90,7 +90,7 @@ func (c *Change) made() (before, after string, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", "", value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, folder.Cause(err))
 	}
-	if after, err = c.edit(string(text)); err != nil {
+	if after, err = edited(string(text), c.edit); err != nil {
 		if e := value.ErrorOf(err, value.Failed); e.Kind == value.NotFound {
 			return "", "", value.Errorf(value.NotFound, "%s%s: %w", c.purpose, c.File, err).WithHint("%s", e.Hint)
 		}
@@ -102,6 +102,25 @@ func (c *Change) made() (before, after string, err error) {
 	return string(text), after, nil
 }
 
+// edited makes a change in a text, whose line ends and byte order mark stay: an editor of Windows may have written them.
+func edited(text string, edit func(text string) (string, error)) (string, error) {
+	body, marked := strings.CutPrefix(text, "\ufeff")
+	crlf := strings.Count(body, "\r\n")
+	if crlf == 0 || crlf < strings.Count(body, "\n") {
+		crlf = 0
+	} else {
+		body = strings.ReplaceAll(body, "\r\n", "\n")
+	}
+	after, err := edit(body)
+	if crlf > 0 {
+		after = strings.ReplaceAll(after, "\n", "\r\n")
+	}
+	if marked {
+		after = "\ufeff" + after
+	}
+	return after, err
+}
+
 // Write makes the change in the file as it is now, also if another process has changed the file since
 // the change was returned: changes of several processes are made one after another. It replaces
 // the file in one step. It does not replace a file that its user must not write.
@@ -109,8 +128,8 @@ func (c *Change) Write() error {
 	fail := func(err error) error {
 		return value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, folder.Cause(err)).WithHint("%s", c.hint)
 	}
-	if info, err := os.Stat(c.File); err == nil && info.Mode().Perm()&0o200 == 0 {
-		return fail(fs.ErrPermission)
+	if err := c.writable(); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(c.File), 0o700); err != nil {
 		return fail(err)
@@ -130,6 +149,14 @@ func (c *Change) Write() error {
 	}
 	if err := folder.Replace(c.File, []byte(c.After), 0o600); err != nil {
 		return fail(err)
+	}
+	return nil
+}
+
+// writable returns an error for a file that its user must not write, if the change would write it.
+func (c *Change) writable() error {
+	if info, err := os.Stat(c.File); err == nil && info.Mode().Perm()&0o200 == 0 && c.Before != c.After {
+		return value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, fs.ErrPermission).WithHint("%s", c.hint)
 	}
 	return nil
 }

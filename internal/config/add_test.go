@@ -49,6 +49,8 @@ func TestAddRules(t *testing.T) {
 		{"a list in brackets", "allow: [fs.read, {tool: x, capability: env}]\n", "allow: [FIRST, SECOND, fs.read, {tool: x, capability: env}]\n"},
 		{"an empty list in brackets", "allow: [ ]\nask: [env]\n", "allow: [FIRST, SECOND ]\nask: [env]\n"},
 		{"brackets over lines", "allow: [\n  fs.read,\n]\n", "allow: [FIRST, SECOND, \n  fs.read,\n]\n"},
+		{"line ends of Windows", "# mine\r\nallow:\r\n- fs.read\r\nmodel: openai:x", "# mine\r\nallow:\r\n- FIRST\r\n- SECOND\r\n- fs.read\r\nmodel: openai:x"},
+		{"a byte order mark", "\ufeffallow: [fs.read]\n", "\ufeffallow: [FIRST, SECOND, fs.read]\n"},
 		{"a form that is not understood", "{allow: [fs.read]}\n", ""},
 		{"another one", "'allow': [fs.read]\n", ""},
 		{"a broken file", "alow: [fs.read]\n", ""},
@@ -248,6 +250,43 @@ func TestReadOnlyConfig(t *testing.T) {
 }
 
 // TestParseRule checks which texts are rules that allow something.
+// TestSetField changes a field of files as editors write them: the other lines stay as they are.
+func TestSetField(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, before, after string }{
+		{"no file", "-", "limits:\n  cpu: 5\n"},
+		{"comments", "# a\nlimits: # b\n  cpu: 3 # c\n", "# a\nlimits: # b\n  cpu: 5 # c\n"},
+		{"line ends of Windows", "# a\r\nlimits:\r\n  cpu: 3 # c\r\nmodel: openai:x\r\n", "# a\r\nlimits:\r\n  cpu: 5 # c\r\nmodel: openai:x\r\n"},
+		{"a new field after them", "model: openai:x\r\n", "model: openai:x\r\nlimits:\r\n  cpu: 5\r\n"},
+		{"mixed line ends", "# a\r\nlimits:\n  cpu: 3\n", "# a\r\nlimits:\n  cpu: 5\n"},
+		{"a byte order mark", "\ufefflimits:\n  cpu: 3\n", "\ufefflimits:\n  cpu: 5\n"},
+		{"both", "\ufefflimits:\r\n  cpu: 3\r\n", "\ufefflimits:\r\n  cpu: 5\r\n"},
+	} {
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		if tt.before != "-" {
+			if err := os.WriteFile(file, []byte(tt.before), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := config.SetField(file, []string{"limits", "cpu"}, int64(5))
+		if err == nil {
+			err = c.Write()
+		}
+		if after, _ := os.ReadFile(file); err != nil || string(after) != tt.after {
+			t.Errorf("%s: the file is %q, want %q (%v)", tt.name, after, tt.after, err)
+		}
+		if err := os.Chmod(file, 0o400); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := config.SetField(file, []string{"limits", "cpu"}, int64(6)); !errors.Is(err, os.ErrPermission) {
+			t.Errorf("%s: read-only: error = %v, want one of permission", tt.name, err)
+		}
+		if c, err := config.SetField(file, []string{"limits", "cpu"}, int64(5)); err != nil || c.Write() != nil {
+			t.Errorf("%s: read-only, and nothing changes: %v", tt.name, err)
+		}
+	}
+}
+
 func TestParseRule(t *testing.T) {
 	for text, want := range map[string]string{
 		`{tool: put-note, capability: "fs.write:a[*]\"b.txt"}`: `{tool: put-note, capability: "fs.write:a[*]\"b.txt"}`,

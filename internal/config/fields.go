@@ -160,5 +160,8 @@ func editField(file string, edit func(text string) (string, error)) (*Change, er
 		}
 		return changed, err
 	}
-	return c, c.plan()
+	if err := c.plan(); err != nil {
+		return c, err
+	}
+	return c, c.writable() // found before a secret is typed
 }
