@@ -4,6 +4,7 @@ package secret
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -152,7 +153,11 @@ func (k *keeper) keep(ctx context.Context, text string) error {
 			return value.Errorf(value.Failed, "write the secret: %w", ui.FileError(err))
 		}
 	}
-	return k.change.Write()
+	err := k.change.Write()
+	if have, _ := k.ReadConfig(""); err != nil && have.Secrets[k.name] != k.from { // nobody would find the value again
+		_, _ = (&command{k.App}).drop(ctx, k.ConfigFile(), k.from)
+	}
+	return err
 }
 
 func noHome() error {
@@ -174,8 +179,11 @@ func place(s config.SecretSource) (kind, at, words string) {
 func Ask(ctx context.Context, a *app.App, name string) (text string, err error) {
 	if term := ui.OpenTerminal(a.In, a.Err, false); term != nil {
 		text, err = term.ReadHidden(ctx, "value of "+name+" (not shown): ")
-		if errors.Is(err, ui.ErrInterrupted) {
-			err = context.Canceled
+		switch {
+		case errors.Is(err, ui.ErrInterrupted):
+			return "", context.Canceled
+		case errors.Is(err, io.EOF):
+			err = nil // Ctrl-D: nothing was typed
 		}
 	} else {
 		var data []byte

@@ -85,13 +85,39 @@ func TestKeyring(t *testing.T) {
 	}
 }
 
+// TestUnwrittenSecret checks that no value is kept where the config does not say so.
+func TestUnwrittenSecret(t *testing.T) {
+	t.Parallel()
+	const val = "tok-123456789"
+	for _, args := range [][]string{{"set", "T"}, {"set", "--file", "T"}} {
+		for name, block := range map[string]func(home string) error{
+			"read-only": func(home string) error {
+				return os.WriteFile(filepath.Join(home, "config.yaml"), []byte("model: openai:x\n"), 0o400)
+			},
+			"fails": func(home string) error { return os.Mkdir(filepath.Join(home, ".config.lock"), 0o700) },
+		} {
+			home, kept := t.TempDir(), map[string]string{}
+			if err := block(home); err != nil {
+				t.Fatal(err)
+			}
+			code, printed := run(home, strings.NewReader(val), nil, ring(kept, nil), args...)
+			if left, _ := filepath.Glob(filepath.Join(home, "secrets/*")); code == 0 || len(kept)+len(left) > 0 {
+				t.Errorf("%s, %q: %d %q, kept %q and %q", name, args, code, printed, kept, left)
+			}
+		}
+	}
+}
+
 // TestTypedSecret types values on a terminal, which does not show them.
 func TestTypedSecret(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		typed, want string
-		code        int
-	}{{"tok-123456789\r", "tok-123456789", 0}, {"tok-12\x7f\x7f-3456789\r", "tok--3456789", 0}, {"tok-12\x03", "", 130}, {"\r", "", 2}} {
+		typed, want, says string
+		code              int
+	}{
+		{"tok-123456789\r", "tok-123456789", "", 0}, {"tok-12\x7f\x7f-3456789\r", "tok--3456789", "", 0},
+		{"tok-12\x03", "", "cassidy: interrupted", 130}, {"\r", "", "is empty: nothing was changed", 2}, {"\x04", "", "is empty: nothing was changed", 2},
+	} {
 		person, program := ptytest.Open(t)
 		kept := map[string]string{}
 		shown := make(chan string)
@@ -111,7 +137,7 @@ func TestTypedSecret(t *testing.T) {
 		}()
 		code, _ := run(t.TempDir(), program, program, ring(kept, nil), "set", "T")
 		_, _ = io.WriteString(program, "END")
-		if all := <-shown; code != tt.code || kept["T"] != tt.want || strings.Contains(all, "tok-") {
+		if all := <-shown; code != tt.code || kept["T"] != tt.want || strings.Contains(all, "tok-") || !strings.Contains(all, tt.says) {
 			t.Errorf("%q: ended with %d, kept %q, shown %q", tt.typed, code, kept["T"], all)
 		}
 	}

@@ -105,7 +105,7 @@ func (p *Printer) exitWith(ctx context.Context, err error) int {
 		return 1
 	case errors.Is(err, ErrPartly):
 		return 7
-	case ctx.Err() != nil && !isReported(err):
+	case ctx.Err() != nil && !isReported(err), err == context.Canceled: // also by Ctrl-C or Ctrl-D where a question was asked
 		err = value.Errorf(value.Canceled, "interrupted")
 	}
 	return ExitCode(value.KindOf(p.ReportOnce(err)))
