@@ -79,6 +79,8 @@ func AddRules(file, project string, rules []tool.Rule) (*Change, error) {
 func (c *Change) plan() (err error) {
 	if real, err := filepath.EvalSymlinks(c.File); err == nil {
 		c.File = real // a link stays a link
+	} else if to, err := os.Readlink(c.File); err == nil {
+		return value.Errorf(value.Failed, "%s%s: the link leads to %s, which does not exist", c.purpose, c.File, to).WithHint("make that file, or remove the link")
 	}
 	c.Before, c.After, err = c.made()
 	return err
@@ -86,11 +88,11 @@ func (c *Change) plan() (err error) {
 
 // made returns the text of the file, and the text with the change.
 func (c *Change) made() (before, after string, err error) {
-	text, err := os.ReadFile(c.File)
+	text, err := (&reader{file: c.File}).readBounded()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", "", value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, folder.Cause(err))
 	}
-	if after, err = edited(string(text), c.edit); err != nil {
+	if after, err = edited(text, c.edit); err != nil {
 		if e := value.ErrorOf(err, value.Failed); e.Kind == value.NotFound {
 			return "", "", value.Errorf(value.NotFound, "%s%s: %w", c.purpose, c.File, err).WithHint("%s", e.Hint)
 		}
@@ -99,7 +101,7 @@ func (c *Change) made() (before, after string, err error) {
 		}
 		return "", "", value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, err).WithHint("%s", c.hint)
 	}
-	return string(text), after, nil
+	return text, after, nil
 }
 
 // edited makes a change in a text, whose line ends and byte order mark stay: an editor of Windows may have written them.

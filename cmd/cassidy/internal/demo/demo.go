@@ -147,7 +147,7 @@ func (d *demo) crash() error {
 	for { // until the file is there: then the task waits for the supplier
 		select {
 		case err := <-ended:
-			if _, missing := os.Stat(d.in(written)); err == nil && missing != nil || d.ctx.Err() != nil {
+			if _, missing := os.Stat(d.in(written)); missing != nil || d.ctx.Err() != nil {
 				return value.Errorf(value.Canceled, "the change was not approved: the demo ends here").WithHint("run it again, and answer y: cassidy demo")
 			}
 			return value.Errorf(value.Failed, "the task ended before it could be killed: %v", err).WithHint("run it again: cassidy demo")
