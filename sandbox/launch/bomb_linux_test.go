@@ -225,7 +225,7 @@ func TestS07FastBombs(t *testing.T) {
 			var out syncBuffer
 			_, err = Run(t.Context(), &tool.Process{
 				Path: ownProgram(t), Args: []string{"hostile", "bomb", kind, filepath.Join(dir, "counters"), strconv.Itoa(most), mark},
-				Dir: dir, Write: []string{dir}, Processes: limit, Timeout: 2 * time.Minute, Memory: 2 << 30, Stdout: &out, Stderr: &out,
+				Dir: dir, Write: []string{dir}, Processes: limit, Timeout: 10 * time.Minute, Memory: 2 << 30, Stdout: &out, Stderr: &out,
 			})
 			close(ended)
 			for err := range beside {
@@ -269,7 +269,7 @@ threading.Event().wait()' %d`, n/2))
 	}
 	for _, line := range lines {
 		said, exit, err := runShell(t, line, func(p *tool.Process) {
-			p.Timeout = 2 * time.Minute
+			p.Timeout = 10 * time.Minute
 			if p.Processes = 9; strings.Contains(line, "setsid") { // nobody waits for these
 				p.Processes = n
 			}

@@ -70,7 +70,7 @@ func runShell(t *testing.T, line string, change func(*tool.Process)) (said strin
 // lastResort ends what hangs, with an error that no test wants.
 func lastResort(t *testing.T) (context.Context, context.CancelFunc) {
 	t.Helper()
-	return context.WithTimeoutCause(t.Context(), 2*time.Minute, value.Errorf(value.Internal, "it has not ended for two minutes"))
+	return context.WithTimeoutCause(t.Context(), 10*time.Minute, value.Errorf(value.Internal, "it has not ended for ten minutes"))
 }
 
 // ownProgram is the path of the test's own program.
