@@ -61,8 +61,8 @@ func (p *page) flags(flags []cli.Flag) {
 			continue
 		}
 		name, usage := "--"+f.Names()[0], shown.GetUsage()
-		if placeholder, after, ok := strings.Cut(usage[strings.Index(usage, "`")+1:], "`"); ok && after != usage {
-			name += " " + placeholder
+		if parts := strings.SplitN(usage, "`", 3); len(parts) == 3 { // as in "work in `DIR`"
+			name += " " + parts[1]
 		}
 		p.line(".TP")
 		p.line(`\fB` + strings.ReplaceAll(name, "-", `\-`) + `\fR`)

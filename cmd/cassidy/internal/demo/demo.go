@@ -144,7 +144,7 @@ func (d *demo) crash() error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for { // until the file is there: then the task waits for the supplier
+	for { // until the file is there: then the task waits for the supplier, who answers after the kill
 		select {
 		case err := <-ended:
 			if _, missing := os.Stat(d.in(written)); missing != nil || d.ctx.Err() != nil {
@@ -157,7 +157,7 @@ func (d *demo) crash() error {
 			break
 		}
 	}
-	time.Sleep(time.Second) // to be seen: the task asks the supplier, which takes longer
+	time.Sleep(time.Second) // so that the viewer sees that the task waits
 	if err := cmd.Process.Kill(); err != nil {
 		return err
 	}
@@ -169,7 +169,10 @@ func (d *demo) crash() error {
 
 // resume continues the run.
 func (d *demo) resume() error {
-	d.say("4. The run goes on", "Each step was recorded before the next began. What is done is not done again: neither the model nor you are asked twice.")
+	if err := os.WriteFile(d.in("answer.txt"), []byte("yes\n"), 0o644); err != nil {
+		return ui.FileError(err)
+	}
+	d.say("4. The run goes on", "Meanwhile the supplier has answered. Each step was recorded before the next began. What is done is not done again: neither the model nor you are asked twice.")
 	if err := d.step("runs", "resume", runID); err != nil {
 		return err
 	}
