@@ -116,10 +116,12 @@ func testCancel(t *testing.T, s storage) {
 	}
 	requested(l, true)
 	check(t, l.Close())
-	l = resume(t, j, "held")
-	requested(l, false) // whoever resumed it knew
-	check(t, l.Close())
+	fails(t, "Resume of a run that is to be cancelled", second(other.Resume(ctx, "held")), value.Conflict, "ended: cancelled")
+	if r := one(t, j, "held"); r.State != Cancelled || r.Reason != "cancelled" || j.Held("held") {
+		t.Errorf("it is %+v, held %v", r, j.Held("held"))
+	}
 
+	check(t, begin(t, j, "full").Close())
 	f := &faultStore{Store: j.store}
 	bad := openOn(t, f)
 	commits := 0
@@ -129,8 +131,8 @@ func testCancel(t *testing.T, s storage) {
 		}
 		return nil
 	}
-	if ended, err := bad.Cancel(ctx, "held"); ended || value.KindOf(err) != value.Limit || j.Held("held") {
-		t.Errorf("a Cancel that cannot be written = %v, %v, held %v", ended, err, j.Held("held"))
+	if ended, err := bad.Cancel(ctx, "full"); ended || value.KindOf(err) != value.Limit || j.Held("full") {
+		t.Errorf("a Cancel that cannot be written = %v, %v, held %v", ended, err, j.Held("full"))
 	}
 }
 
@@ -143,6 +145,24 @@ func TestCancelOfARunThatParks(t *testing.T) {
 	f.sent = func() { check(t, l.Park(ctx, "", time.Time{})) }
 	if ended, err := openOn(t, f).Cancel(ctx, "r"); !ended || err != nil {
 		t.Errorf("Cancel = %v, %v; want that the run has ended", ended, err)
+	}
+}
+
+// TestCancelOfARunThatOpens cancels a run that another process has just acquired, and has not read yet.
+func TestCancelOfARunThatOpens(t *testing.T) {
+	t.Parallel()
+	ctx, m := context.Background(), journal.Memory()
+	check(t, begin(t, openOn(t, m), "r").Park(ctx, "", now().Add(time.Hour)))
+	f, other, asked := &faultStore{Store: m}, openOn(t, m), false
+	f.acquired = func() {
+		if ended, err := other.Cancel(ctx, "r"); ended || err != nil {
+			t.Errorf("Cancel of a held run = %v, %v", ended, err)
+		}
+		asked = true
+	}
+	fails(t, "Resume of a run that is to be cancelled", second(openOn(t, f).Resume(ctx, "r")), value.Conflict, "ended: cancelled")
+	if r := one(t, other, "r"); !asked || r.State != Cancelled || other.Held("r") {
+		t.Errorf("the run is %+v, held %v", r, other.Held("r"))
 	}
 }
 

@@ -19,7 +19,9 @@ type faultStore struct {
 	row    func(*journal.Row)           // after Find, and for each row of List
 	taken  func(*journal.Message)       // after Take
 	sent   func()                       // before Send
-	blob   func(size int64) error       // before Blob; an error is its result
+	// acquired is called after Acquire.
+	acquired func()
+	blob     func(size int64) error // before Blob; an error is its result
 }
 
 func (s *faultStore) Commit(ctx context.Context, writes []*journal.Write) error {
@@ -30,6 +32,14 @@ func (s *faultStore) Commit(ctx context.Context, writes []*journal.Write) error 
 	}
 	s.commits.Add(1)
 	return s.Store.Commit(ctx, writes)
+}
+
+func (s *faultStore) Acquire(ctx context.Context, tenant, id string) (journal.Lease, error) {
+	lease, err := s.Store.Acquire(ctx, tenant, id)
+	if s.acquired != nil {
+		s.acquired()
+	}
+	return lease, err
 }
 
 func (s *faultStore) Find(ctx context.Context, tenant, id string) (journal.Row, error) {

@@ -224,11 +224,3 @@ func (h *history) script() (tool.Script, error) {
 	}
 	return s, nil
 }
-
-// lastMessage returns the sequence number of the last message in the inbox.
-func (h *history) lastMessage() int64 {
-	if len(h.inbox) == 0 {
-		return 0
-	}
-	return h.inbox[len(h.inbox)-1].Seq
-}

@@ -168,12 +168,29 @@ func (j *Journal) keep(l *Log) (*Log, error) {
 	return l, nil
 }
 
-// Resume opens the log of a run that has not ended. It fails with NotFound if there is
+// Resume opens the log of a run that has not ended. A run that is to be cancelled ends here, whoever resumes
+// it: the process that was asked to end it may not have seen the request. It fails with NotFound if there is
 // no such run, with Conflict if the run has ended or another Log holds it, here or in
 // another process, with Unavailable if another version of cassidy recorded it, and with
 // Failed if its record is damaged: then it is unknown what the run has done, and the run is
 // [Stuck]. A run that is stuck is tried again.
 func (j *Journal) Resume(ctx context.Context, id string) (*Log, error) {
+	l, err := j.acquire(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := l.CancelRequested(ctx)
+	if wanted {
+		err = cmp.Or(l.cancel(ctx), errEnded(id, Cancelled))
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// acquire opens the log of a run that has not ended.
+func (j *Journal) acquire(ctx context.Context, id string) (*Log, error) {
 	if _, err := j.find(ctx, id); err != nil {
 		return nil, err
 	}
@@ -233,7 +250,7 @@ func (j *Journal) Read(ctx context.Context, id string) (*Log, error) {
 	if err != nil {
 		return nil, damaged(id, "its script", err)
 	}
-	return &Log{j: j, run: h.run, script: script, steps: h.steps, num: h.num, head: h.head, seen: h.lastMessage(), lastEvent: h.lastEvent(),
+	return &Log{j: j, run: h.run, script: script, steps: h.steps, num: h.num, head: h.head, lastEvent: h.lastEvent(),
 		why: value.Errorf(value.Internal, "write to the log of run '%s': the log is read-only", id)}, nil
 }
 

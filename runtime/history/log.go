@@ -34,7 +34,6 @@ type Log struct {
 	completed step
 
 	num  int64 // of the run in the store
-	seen int64 // the last message in the inbox when the log was opened
 	head head  // the durable progress of the run; only the writer uses it
 	unit *unit // of the current batch; only the writer uses it
 

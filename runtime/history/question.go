@@ -388,8 +388,8 @@ const cancelTries = 3
 func (j *Journal) Cancel(ctx context.Context, run string) (ended bool, err error) {
 	for range cancelTries {
 		var l *Log
-		if l, err = j.Resume(ctx, run); err == nil {
-			err = l.End(ctx, "cancelled", tool.Outcome{}, errRunCancelled())
+		if l, err = j.acquire(ctx, run); err == nil {
+			err = l.cancel(ctx)
 			return err == nil, errors.Join(err, l.Close())
 		}
 		if value.KindOf(err) != value.Conflict {
@@ -409,7 +409,10 @@ func (j *Journal) Cancel(ctx context.Context, run string) (ended bool, err error
 	return false, err
 }
 
-func errRunCancelled() *value.Error { return value.Errorf(value.Canceled, "the run was cancelled") }
+// cancel ends a run that nothing executes.
+func (l *Log) cancel(ctx context.Context) error {
+	return l.End(ctx, "cancelled", tool.Outcome{}, value.Errorf(value.Canceled, "the run was cancelled"))
+}
 
 func (j *Journal) requestCancel(ctx context.Context, run string) error {
 	num, err := j.find(ctx, run)
@@ -419,10 +422,9 @@ func (j *Journal) requestCancel(ctx context.Context, run string) error {
 	return err
 }
 
-// CancelRequested reports whether cancelling the run was requested since it was
-// resumed.
+// CancelRequested reports whether somebody has asked to cancel the run.
 func (l *Log) CancelRequested(ctx context.Context) (bool, error) {
-	list, err := l.j.store.Inbox(ctx, l.num, l.seen)
+	list, err := l.j.store.Inbox(ctx, l.num, 0)
 	for _, m := range list {
 		if m.Kind == cancelKind {
 			return true, nil

@@ -66,8 +66,7 @@ type Record interface {
 	// that the run has used. The Answer of a question is the last one that was sent, or
 	// nil.
 	Questions(ctx context.Context) ([]Asked, error)
-	// CancelRequested reports whether cancelling the run was requested since the record
-	// was opened.
+	// CancelRequested reports whether somebody has asked to cancel the run.
 	CancelRequested(ctx context.Context) (bool, error)
 	// Park records why the run waits, as [Interrupted], and when it continues, and
 	// closes the record.

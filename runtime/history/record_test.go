@@ -494,16 +494,16 @@ func TestEndOfRecords(t *testing.T) {
 		if run := r.Run(); run.State != Running || run.Reason != "" || !run.Wake.IsZero() || run.Title != "a test" {
 			t.Errorf("resumed, it is %+v", run)
 		}
-		i.cancel()
-		if got, err := r.CancelRequested(ctx); !got || err != nil {
-			t.Errorf("CancelRequested = %v, %v", got, err)
-		}
 		check(t, r.Close())
 		checkClosed(t, r)
 		check(t, r.Close())
 		r = i.resume(r)
 		if got, err := r.CancelRequested(ctx); got || err != nil {
-			t.Errorf("a request of before it was resumed is reported: %v, %v", got, err)
+			t.Errorf("before it is requested, CancelRequested = %v, %v", got, err)
+		}
+		i.cancel()
+		if got, err := r.CancelRequested(ctx); !got || err != nil {
+			t.Errorf("CancelRequested = %v, %v", got, err)
 		}
 		check(t, r.End(ctx, "done", tool.Outcome{Value: "x", Usage: tool.Usage{Steps: 3}}, value.Errorf(value.Limit, "too much").WithHint("less")))
 		checkClosed(t, r)

@@ -271,24 +271,53 @@ func (l *parkingLog) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestCancelWhileParking cancels a run after it has decided to wait, and before that is recorded.
+// TestCancelWhileParking cancels a run, here and in another process, after it has decided to wait, and before that is
+// recorded.
 func TestCancelWhileParking(t *testing.T) {
 	t.Parallel()
-	log, parks := &parkingLog{Handler: slog.DiscardHandler}, 0
-	r := newQuestionRig(t, journal.Memory(), func(o *host.Options) { o.Logger = slog.New(log) })
-	log.before = func() {
-		parks++
-		if err := r.Cancel(t.Context(), "r"); err != nil {
-			t.Error(err)
+	for _, elsewhere := range []bool{false, true} {
+		log, parks, store := &parkingLog{Handler: slog.DiscardHandler}, 0, journal.Memory()
+		r, other := newQuestionRig(t, store, func(o *host.Options) { o.Logger = slog.New(log) }), newQuestionRig(t, store, nil)
+		log.before = func() {
+			parks++
+			cancel := r.Cancel
+			if elsewhere {
+				cancel = other.Cancel
+			}
+			if err := cancel(t.Context(), "r"); err != nil {
+				t.Error(err)
+			}
+		}
+		r.script("", "return 1", "risky = True")
+		if _, err := r.Call(t.Context(), tool.Call{Tool: "t"}, host.Durable("r")); !errors.Is(err, value.ErrParked) || parks != 1 {
+			t.Fatalf("the call gave %v after %d parks, want that it waits", err, parks)
+		}
+		run, err := r.Recorded(t.Context(), "r")
+		if err != nil || run.State != history.Cancelled {
+			t.Errorf("cancelled elsewhere %v: the run is %s, %v, want it cancelled", elsewhere, run.State, err)
 		}
 	}
+}
+
+// TestCancelBeforeParking cancels a run whose call has just come to a question.
+func TestCancelBeforeParking(t *testing.T) {
+	t.Parallel()
+	var r *rig
+	r = newQuestionRig(t, journal.Memory(), func(o *host.Options) {
+		o.Middleware = []host.Middleware{func(next host.CallFunc) host.CallFunc {
+			return func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+				result, err := next(ctx, c)
+				if !errors.Is(err, value.ErrParked) {
+					t.Errorf("the call gave %v, want that it waits", err)
+				}
+				return result, errors.Join(err, r.Cancel(ctx, "r"))
+			}
+		}}
+	})
 	r.script("", "return 1", "risky = True")
-	if _, err := r.Call(t.Context(), tool.Call{Tool: "t"}, host.Durable("r")); !errors.Is(err, value.ErrParked) || parks != 1 {
-		t.Fatalf("the call gave %v after %d parks, want that it waits", err, parks)
-	}
-	run, err := r.Recorded(t.Context(), "r")
-	if err != nil || run.State != history.Cancelled {
-		t.Errorf("the run is %s, %v, want it cancelled", run.State, err)
+	_, err := r.Call(t.Context(), tool.Call{Tool: "t"}, host.Durable("r"))
+	if run, e := r.Recorded(t.Context(), "r"); value.KindOf(err) != value.Canceled || run.State != history.Cancelled {
+		t.Errorf("the call gave %v, and the run is %s, %v, want it cancelled", err, run.State, e)
 	}
 }
 

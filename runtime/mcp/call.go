@@ -156,7 +156,7 @@ func (s *Server) unrepaired(r *request, parked *host.ParkedError, result tool.Re
 }
 
 // untilAsked makes a call until it ends or waits for an answer: one that sleeps is continued
-// when it is time, or when woken is closed.
+// when it is time, or when woken has something.
 func untilAsked(ctx context.Context, woken <-chan struct{}, call func() (tool.Result, error)) (tool.Result, error) {
 	for {
 		result, err := call()

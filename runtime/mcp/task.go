@@ -343,7 +343,7 @@ func (t *tasks) began(id string) (woken <-chan struct{}, begun bool) {
 	if t.wakes == nil {
 		t.wakes = map[string]chan struct{}{}
 	}
-	t.wakes[id] = make(chan struct{})
+	t.wakes[id] = make(chan struct{}, 1)
 	return t.wakes[id], true
 }
 
@@ -360,12 +360,12 @@ func (t *tasks) ended(id string) {
 	delete(t.wakes, id)
 }
 
-// wake ends the sleep of a task.
+// wake ends the sleep of a task, or the next one if it does not sleep yet.
 func (t *tasks) wake(id string) {
 	t.Lock()
 	defer t.Unlock()
-	if woken := t.wakes[id]; woken != nil {
-		close(woken)
-		delete(t.wakes, id)
+	select {
+	case t.wakes[id] <- struct{}{}:
+	default:
 	}
 }

@@ -156,15 +156,18 @@ func (x *Runs) IDs() []string {
 	return value.Map(x.all(), func(r *Run) string { return r.ID })
 }
 
-// Cancel cancels a run if it is executed now, and reports whether it is.
-func (x *Runs) Cancel(runID string) bool {
-	for _, r := range x.all() {
+// Cancel cancels a run if it is executed now, and reports whether it is. When [Runs.Execute] returns, the run is
+// cancelled, or its later cancellations are not reported.
+func (x *Runs) Cancel(runID string) (executed bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for r := range x.runs {
 		if r.ID == runID {
 			r.stop(cancelled, ErrCancelled)
-			return true
+			executed = true
 		}
 	}
-	return false
+	return executed
 }
 
 // Interrupt interrupts the runs that are executed. Later ones fail with kind Closed.

@@ -15,7 +15,7 @@ func (r *Run) execute(ctx context.Context, do func(ctx context.Context) error) e
 	if !begun {
 		return errors.Join(err, r.record.Close())
 	}
-	if r.waits.Recorded && r.stopped.Cancelled() { // while it was parked: later cancellations find it parked
+	if r.waits.Recorded && (r.stopped.Cancelled() || r.cancelledElsewhere(context.WithoutCancel(ctx))) { // while it was parked: later cancellations find it parked
 		_ = r.gate.CancelParked(context.WithoutCancel(ctx), r.ID) // it stays parked, and can be cancelled again
 	}
 	return err

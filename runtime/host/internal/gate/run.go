@@ -246,8 +246,10 @@ func (r *Run) cancelledElsewhere(ctx context.Context) bool {
 func (r *Run) parkReason(err, cause error) (value.LimitName, error) {
 	e := value.ErrorOf(err, value.Failed)
 	switch {
-	case e == nil, !r.record.Keeps(), r.stopped.Cancelled():
+	case e == nil, !r.record.Keeps():
 		return "", err
+	case r.stopped.Cancelled() && e.Limit != value.LimitRecord: // perhaps when it had already decided to wait
+		return "", executing.ErrCancelled
 	case e.Kind == value.Parked:
 		if waiting := r.waits.Parked(); waiting != nil {
 			return waiting.Limit, waiting
