@@ -305,23 +305,26 @@ func (c *child) gone() bool {
 const closeTime = time.Second
 
 // lost returns why the connection to the worker ended. A worker that still runs is killed
-// after closeTime, so that a signal of the host is not mistaken for one from outside.
+// after closeTime, so that a signal of the host is not mistaken for one from outside. It may be about to end by itself, and
+// have written why.
 func (c *child) lost() error {
 	c.watch.end()
-	late := time.AfterFunc(closeTime, func() {
-		c.kill(value.Errorf(value.Unavailable, "the tool's worker closed its connection").WithHint("call the tool again"))
-	})
+	closed := value.Errorf(value.Unavailable, "the tool's worker closed its connection").WithHint("call the tool again")
+	late := time.AfterFunc(closeTime, func() { c.kill(closed) })
 	state, waitErr := c.process.Wait()
 	late.Stop()
 	c.waited = true
 	c.kill(nil) // it has ended: this only marks it as dead
-	if c.cause != nil {
+	if c.cause != nil && c.cause != closed {
 		return c.cause
 	}
 	if waitErr != nil {
 		state = nil // another caller has waited for it: how it ended is unknown
 	}
 	err := c.exitError(state, c.readStderr())
+	if c.cause == closed && value.KindOf(err) == value.Unavailable {
+		return closed
+	}
 	if c.moved[1] == 0 && value.KindOf(err) == value.Unavailable {
 		return &diedIdle{err}
 	}

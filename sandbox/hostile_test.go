@@ -86,6 +86,11 @@ var hostileModes = map[string]func(w *hostile, call, seq uint32){
 		_ = os.Stdin.Close()
 		w.wait()
 	},
+	"runs-out": func(w *hostile, _, _ uint32) { // as if it took long to end
+		_, _ = os.Stderr.WriteString("fatal error: runtime: cannot allocate memory\n")
+		_ = os.Stdin.Close()
+		w.wait()
+	},
 	"claims-death": func(w *hostile, call, seq uint32) {
 		w.send(sandbox.AnswerFailed, call, seq+1, value.List{(&value.Error{Kind: value.Unavailable, Err: errors.New("I was killed"), Limit: value.LimitWorker}).Value(), int64(1)})
 	},
@@ -229,7 +234,7 @@ func hostileProcess(t *testing.T, mode string) *sandbox.Process {
 func TestP01HostileWorkers(t *testing.T) {
 	skipWithoutWorkers(t)
 	// What is no violation, but an accident that may pass.
-	passing := map[string]bool{"dribble": true, "silent": true, "spins": true, "exits": true, "panics": true, "floods": true, "drags": true, "hangs-up": true, "claims-death": true}
+	passing := map[string]bool{"dribble": true, "silent": true, "spins": true, "exits": true, "panics": true, "floods": true, "drags": true, "hangs-up": true, "runs-out": true, "claims-death": true}
 	for mode := range hostileModes {
 		t.Run(mode, func(t *testing.T) {
 			most := 256 // the host may grow by this many MB, with all others beside
@@ -268,7 +273,7 @@ func TestP01HostileWorkers(t *testing.T) {
 			if mode == "panics" {
 				want = value.Internal
 			}
-			if mode == "spins" {
+			if mode == "spins" || mode == "runs-out" {
 				want = value.Limit
 			}
 			if e.Kind != want || e.Limit == value.LimitWorker {
