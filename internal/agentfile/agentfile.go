@@ -177,42 +177,12 @@ func malformed(format string, args ...any) error {
 	return e.WithHint("begin the file with three lines: ---, description: what the agent is for, ---")
 }
 
-// parse parses the front matter. Descriptions for Claude Code often contain characters that YAML
-// reserves, without quotes: such a line is read as text.
+// parse parses the front matter.
 func (p *parser) parse() (*value.Dict, error) {
-	v, err := yaml.Parse(p.meta)
-	if err != nil {
-		if quoted, ok := quoteDescription(p.meta); ok {
-			if again, failure := yaml.Parse(quoted); failure == nil {
-				p.warn("the description has characters that YAML reserves: put it in quotes")
-				v, err = again, nil
-			}
-		}
+	fields, warnings, err := yaml.Fields(p.meta)
+	p.warnings = append(p.warnings, warnings...)
+	if err == nil && fields == nil {
+		err = malformed("the front matter has no fields")
 	}
-	if err != nil {
-		e := *value.ErrorOf(err, value.Invalid)
-		if e.Pos.Line > 0 {
-			e.Pos.Line++ // the line --- above
-		}
-		return nil, &e
-	}
-	fields, ok := v.(*value.Dict)
-	if !ok {
-		return nil, malformed("the front matter has no fields")
-	}
-	return fields, nil
-}
-
-// quoteDescription puts the text of the line description: … in quotes, unless it is a list or an
-// object.
-func quoteDescription(meta string) (string, bool) {
-	const field = "description:"
-	lines := strings.Split(meta, "\n")
-	for i, line := range lines {
-		if text, ok := strings.CutPrefix(line, field); ok && !strings.HasPrefix(line, field+" [") && !strings.HasPrefix(line, field+" {") {
-			lines[i] = field + " '" + strings.ReplaceAll(strings.TrimSpace(text), "'", "''") + "'"
-			return strings.Join(lines, "\n"), true
-		}
-	}
-	return meta, false
+	return fields, err
 }

@@ -30,8 +30,7 @@ type Agent struct {
 	trust.Status
 	Warnings []string // what is ignored
 
-	place int    // the index of its folder
-	text  string // of its file
+	text string // of its file
 }
 
 // State returns whether the agent can be used: ready, untrusted or disabled.
@@ -68,19 +67,20 @@ func (a *Agent) Usable() error {
 func Agents(root string, o *trust.Scope) ([]Agent, []*value.Error) {
 	var all []Agent
 	var broken []*value.Error
-	for i, place := range agentPlaces(root, o) {
+	for _, place := range o.Places(root, agentsDir) {
 		broken = append(broken, place.ReadFiles(maxAgents, isAgentFile, func(files fs.FS, name string) error {
 			a, err := readAgent(place, files, name)
-			if a.place = i; err == nil {
+			if err == nil {
 				all = append(all, a)
 			}
 			return err
 		})...)
 	}
-	all, hidden := firstFolders(all)
-	kept, conflicts := trust.Unique("agent", all, func(a *Agent) trust.Name {
-		return trust.Name{Name: a.Name, Path: a.Path, Location: a.Location, Status: a.Status}
-	}, false)
+	nameOf := func(a *Agent) trust.Name {
+		return trust.Name{Name: a.Name, Path: a.Path, Location: a.Location, Folder: path.Dir(a.Path), Content: a.text, Status: a.Status}
+	}
+	all, hidden := trust.First("agent", all, nameOf)
+	kept, conflicts := trust.Unique("agent", all, nameOf, false)
 	kept, large := firstBytes(kept)
 	return kept, slices.Concat(broken, hidden, conflicts, large)
 }
@@ -102,20 +102,6 @@ func firstBytes(all []Agent) (kept []Agent, large []*value.Error) {
 	return kept, large
 }
 
-// agentPlaces returns the folders of agent files.
-func agentPlaces(root string, o *trust.Scope) []trust.Place {
-	places := o.Places(root, agentsDir)
-	if root == "" || o.Files != nil {
-		return places
-	}
-	var others []trust.Place
-	for _, dir := range trust.OtherAgents() {
-		others = append(others, trust.Place{Location: tool.Project, Base: root, Dir: dir, Shown: dir, Ledger: o.Ledger(root), Refuse: o.Refuse})
-	}
-	first := slices.IndexFunc(places, func(p trust.Place) bool { return p.Location == tool.Project })
-	return slices.Insert(places, first+1, others...)
-}
-
 // isAgentFile reports whether an entry of a folder is expected to be an agent file.
 func isAgentFile(e fs.DirEntry) bool {
 	name := e.Name()
@@ -130,31 +116,6 @@ func readAgent(p trust.Place, files fs.FS, name string) (a Agent, err error) {
 	a.text, a.Location, a.Status = text, p.Location, p.Status(trust.KindAgent, name, tool.HashBytes([]byte(text)))
 	a.Definition, a.Warnings, err = agentfile.Parse(strings.TrimSuffix(name, ".md"), path.Join(p.Shown, name), text)
 	return a, err
-}
-
-// firstFolders removes the agents of a project whose name an earlier folder has, and returns their
-// errors. An untrusted file does not hide a trusted one.
-func firstFolders(all []Agent) (kept []Agent, hidden []*value.Error) {
-	first := map[string]*Agent{}
-	for _, trusted := range []bool{true, false} {
-		for i := range all {
-			a := &all[i]
-			if key := tool.Key(a.Name); a.Location == tool.Project && a.Trusted == trusted && first[key] == nil {
-				first[key] = a
-			}
-		}
-	}
-	for _, a := range all {
-		by := first[tool.Key(a.Name)]
-		if by == nil || a.Location != tool.Project || by.place == a.place {
-			kept = append(kept, a)
-			continue
-		}
-		e := value.Errorf(value.Invalid, "the agent '%s' is not used: %s defines an agent with the same name", a.Name, by.Path).WithHint("rename or delete one of the two files")
-		e.Pos = value.Position{File: a.Path, Line: 1}
-		hidden = append(hidden, e)
-	}
-	return kept, hidden
 }
 
 // CheckNewAgent returns an error if a name is invalid, or an agent file with the name exists.

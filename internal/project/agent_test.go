@@ -46,7 +46,7 @@ func TestAgents(t *testing.T) {
 	if list != "one .cassidy/agents/three.md disabled, two .claude/agents/two.md ready, own agents/own.md ready" {
 		t.Errorf("agents: %s", list)
 	}
-	for _, want := range []string{".agents/agents/one.md", ".claude/agents/one.md", "the agent 'one' is not used: .cassidy/agents/three.md defines an agent with the same name"} {
+	for _, want := range []string{".agents/agents/one.md", ".claude/agents/one.md", "the agent 'one' is not used: .cassidy/agents/three.md has the same name, and comes first"} {
 		if !strings.Contains(broken, want) {
 			t.Errorf("errors: %s, want %s", broken, want)
 		}
@@ -65,7 +65,7 @@ func TestAgentsRefused(t *testing.T) {
 	b.write(".cassidy/agents/same-b.md", agentText("d", "name: same"))
 	b.write(".cassidy/agents/mine.md", agentText("d"))
 	b.write(".cassidy/agents/bytes.md", "---\ndescription: \xff\n---\n")
-	b.writeAt(filepath.Join(b.home, "agents", "mine.md"), agentText("d"), b.long())
+	b.writeAt(filepath.Join(b.home, "agents", "mine.md"), agentText("e"), b.long())
 	wants := []string{
 		".cassidy/agents/huge.md: the file is longer than 256 KB", ".cassidy/agents/broken.md:", "the agent 'same' is also in .cassidy/agents/same-b.md",
 		"\n.cassidy/agents/mine.md:1: the agent 'mine' is also in ", ".cassidy/agents/bytes.md: the file is not UTF-8 text",

@@ -392,7 +392,7 @@ func (b *briefing) skills(skills []skill.Skill, broken []*value.Error) {
 	})
 	if !b.ledger.OwnProject() { // an untrusted author could choose the text of errors
 		before := len(broken)
-		broken = slices.DeleteFunc(broken, func(e *value.Error) bool { return strings.HasPrefix(e.Pos.File, folder.Name+"/") })
+		broken = slices.DeleteFunc(broken, func(e *value.Error) bool { return trust.NeedsReview(e.Pos.File) })
 		b.left += before - len(broken)
 	}
 	if len(skills) == 0 && len(broken) == 0 {
@@ -410,7 +410,11 @@ func (b *briefing) skills(skills []skill.Skill, broken []*value.Error) {
 		b.line("- **%s** [%s] [%s]: %s%s", s.Name, how, s.Location, s.Description, requires)
 	}
 	for _, e := range broken {
-		b.line("- not usable: %s: %s", folder.OneLine(path.Base(e.Pos.File)), folder.OneLine(e.Message()))
+		name := path.Base(e.Pos.File)
+		if name == "SKILL.md" {
+			name = path.Join(path.Base(path.Dir(e.Pos.File)), name)
+		}
+		b.line("- not usable: %s: %s", folder.OneLine(name), folder.OneLine(e.Message()))
 	}
 }
 

@@ -178,7 +178,14 @@ func (v *reviewing) file(name string, kind trust.Kind) {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		v.broken(name, err)
-	case v.fits(name, len(text)):
+	default:
+		v.text(name, text, kind)
+	}
+}
+
+// text adds a file with a text.
+func (v *reviewing) text(name, text string, kind trust.Kind) {
+	if v.fits(name, len(text)) {
 		hash := tool.HashBytes([]byte(text))
 		v.add(trust.File{Path: name, Kind: kind, Text: text, TextHash: hash, Hash: hash})
 	}
@@ -225,17 +232,24 @@ func (v *reviewing) folder(dir string, kind trust.Kind, suffix string) {
 // skills adds the skills of the project, also invalid ones: their text is used nowhere,
 // but a small edit could make them valid.
 func (v *reviewing) skills() {
-	dir := folder.Name + "/" + skill.Dir
-	place := trust.Place{Location: tool.Project, Base: v.Root, Dir: dir, Shown: dir}
-	v.Broken = append(v.Broken, place.ReadFiles(skill.Max, skill.IsFile, func(_ fs.FS, name string) error {
-		v.file(path.Join(dir, name), trust.KindSkill)
-		return nil
-	})...)
+	for _, place := range (&trust.Scope{}).Places(v.Root, skill.Dir) {
+		v.Broken = append(v.Broken, skill.Read(place, func(files fs.FS, name string) error {
+			name = path.Join(place.Dir, name)
+			text, err := skill.ReviewedText(files, name)
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // cassidy skill list reports it
+				return nil
+			case err == nil:
+				v.text(name, text, trust.KindSkill)
+			}
+			return err
+		})...)
+	}
 }
 
 // agents adds the agent files of the project.
 func (v *reviewing) agents() {
-	for _, place := range agentPlaces(v.Root, &trust.Scope{}) {
+	for _, place := range (&trust.Scope{}).Places(v.Root, agentsDir) {
 		v.Broken = append(v.Broken, place.ReadFiles(maxAgents, isAgentFile, func(_ fs.FS, name string) error {
 			v.file(path.Join(place.Dir, name), trust.KindAgent)
 			return nil

@@ -15,8 +15,8 @@ func Watched(dir string, o *Options) []string {
 	var homes, paths []string
 	if dir != "" && o.Files == nil {
 		homes = append(homes, filepath.Join(dir, folder.Name))
-		for _, place := range agentPlaces(dir, &trust.Scope{}) {
-			paths = append(paths, place.Path())
+		for _, other := range append(trust.OtherAgents(), trust.OtherSkills()...) {
+			paths = append(paths, filepath.Join(dir, filepath.FromSlash(other)))
 		}
 		if records := o.Trust.Folder(dir); records != "" {
 			paths = append(paths, records)
@@ -26,6 +26,11 @@ func Watched(dir string, o *Options) []string {
 		homes = append(homes, o.Home)
 		if records := o.Trust.Folder(o.Home); records != "" { // the tools of the user's own servers
 			paths = append(paths, records)
+		}
+	}
+	for _, other := range trust.OtherSkills() {
+		if o.UserDir != "" {
+			paths = append(paths, filepath.Join(o.UserDir, filepath.FromSlash(other)))
 		}
 	}
 	for _, home := range homes {

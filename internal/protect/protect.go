@@ -36,7 +36,7 @@ func Obeyed() []string {
 	return []string{
 		"AGENTS.md", "AGENTS.override.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".github/copilot-instructions.md",
 		".cursorrules", ".windsurfrules", ".clinerules",
-		".claude", ".codex", ".cursor", ".gemini", ".windsurf", ".mcp.json",
+		".agents", ".claude", ".codex", ".cursor", ".gemini", ".windsurf", ".mcp.json",
 		".vscode", ".idea", ".zed", ".devcontainer",
 		".envrc", ".husky", ".gitmodules", ".pre-commit-config.yaml",
 	}

@@ -18,7 +18,7 @@ import (
 
 // A Draft is a new skill before it is written. Its fields are the arguments of skill.create.
 type Draft struct {
-	Name        string        `json:"name"`        // in kebab-case, as the stem of its file
+	Name        string        `json:"name"`        // in kebab-case, as its folder
 	Title       string        `json:"title"`       // the heading for people
 	Description string        `json:"description"` // what it is for and when to use it
 	Content     string        `json:"content"`     // the instructions, in Markdown, without front matter
@@ -46,18 +46,26 @@ func Create(root string, o *trust.Scope, n Draft) (Skill, error) {
 	if err != nil {
 		return Skill{}, err
 	}
+	name := path.Join(n.Name, mainFile)
 	s := Skill{
 		Key: n.Name, Name: n.Name, Title: n.Title, Description: n.Description, Auto: n.Auto, Requires: n.Requires,
-		Location: n.Location, Path: path.Join(place.Shown, n.Name+".md"), Warnings: n.missing(skills),
+		Location: n.Location, Path: path.Join(place.Shown, name), Warnings: n.missing(skills),
 	}
-	text := n.file()
-	s.Status = place.Status(trust.KindSkill, n.Name+".md", tool.HashBytes([]byte(text)))
-	if err := place.Create(n.Name+".md", text); errors.Is(err, fs.ErrExist) {
+	s.checkStandard()
+	if err := place.Create(name, n.file()); errors.Is(err, fs.ErrExist) {
 		return Skill{}, exists(s.Path)
 	} else if err != nil {
 		return Skill{}, value.Errorf(value.Failed, "write %s: %w", s.Path, folder.Cause(err))
 	}
-	return s, nil
+	files, done, err := place.Open()
+	if err != nil {
+		return Skill{}, place.FileError(name, err)
+	}
+	defer done()
+	left := int64(maxBytes)
+	written, err := read(place, files, name, &left)
+	s.Status = written.Status
+	return s, err
 }
 
 // Check returns the error of [Create] without writing anything.
@@ -118,7 +126,7 @@ func (s *Draft) taken(skills []Skill, broken []*value.Error) string {
 		}
 	}
 	for _, e := range broken {
-		if stem, ok := strings.CutSuffix(path.Base(e.Pos.File), ".md"); ok && tool.Key(stem) == tool.Key(s.Name) {
+		if tool.Key(keyOf(e.Pos.File)) == tool.Key(s.Name) {
 			return e.Pos.File
 		}
 	}
@@ -159,7 +167,7 @@ func (s *Draft) checkTexts() error {
 	case !utf8.ValidString(s.Content):
 		return value.Errorf(value.Invalid, "the content is not UTF-8 text")
 	}
-	if _, err := new(Skill).read(s.file()); err != nil { // for example too many required skills
+	if _, err := (&Skill{Path: mainFile}).read(s.file()); err != nil { // for example too many required skills
 		return fmt.Errorf("read the new skill: %w", err)
 	}
 	return nil
@@ -179,22 +187,32 @@ func kebabCase(name string) bool {
 	return true
 }
 
-// file returns the text of the skill's file. The quotes and escapes of Go are also those
-// of YAML.
+// quote returns a text for YAML: the quotes and escapes of Go are also those of YAML. Some programs take --- for the end of
+// the front matter wherever it is.
+func quote(text string) string {
+	return strings.ReplaceAll(fmt.Sprintf("%q", text), "---", `\u002d\u002d\u002d`)
+}
+
+// file returns the text of the skill's file, as the standard has it.
 func (s *Draft) file() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "---\nname: %q\ntitle: %q\ndescription: %q\nauto_invoke: %t\n", s.Name, s.Title, s.Description, s.Auto)
+	content := s.Content
+	if !strings.HasPrefix(content, "# ") {
+		content = "# " + s.Title + "\n\n" + content
+	}
+	metadata := ""
+	if heading(content) != s.Title {
+		metadata += "  " + metaTitle + ": " + quote(s.Title) + "\n"
+	}
+	if !s.Auto {
+		metadata += "  " + metaAuto + ": \"false\"\n"
+	}
 	if len(s.Requires) > 0 {
-		b.WriteString("requires:\n")
-		for _, name := range s.Requires {
-			fmt.Fprintf(&b, "  - %q\n", name)
-		}
+		metadata += "  " + metaRequires + ": " + quote(strings.Join(s.Requires, " ")) + "\n"
 	}
-	b.WriteString("---\n\n")
-	if !strings.HasPrefix(s.Content, "# ") {
-		b.WriteString("# " + s.Title + "\n\n")
+	if metadata != "" {
+		metadata = "metadata:\n" + metadata
 	}
-	return b.String() + s.Content + "\n"
+	return "---\nname: " + quote(s.Name) + "\ndescription: " + quote(s.Description) + "\n" + metadata + "---\n\n" + content + "\n"
 }
 
 // report returns the message about a new skill with the next steps.

@@ -3,7 +3,6 @@ package skill
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
@@ -15,9 +14,12 @@ import (
 // A Loaded is a skill with its instructions for a model.
 type Loaded struct {
 	Skill
-	Text  string   // the instructions, after those of the skills that it requires
+	Text  string   // the instructions, after those of the skills that it requires, or the text of one of its files
 	Parts []string // the keys of the skills in Text, in order; the skill's own is last
-	Notes []string // what was omitted, and warnings about the files
+	Files []string // those beside SKILL.md, from its folder
+	// Reviewed are the files of the project whose review covers Text.
+	Reviewed []string
+	Notes    []string // what was omitted, and warnings about the files
 }
 
 const (
@@ -29,6 +31,8 @@ const (
 	maxParts = 64
 	// maxNotes is how many notes are made. Required skills after that are not searched.
 	maxNotes = 50
+	// maxListed is how many files of a skill its text names.
+	maxListed = 100
 	// maxHint is how many skills a hint names.
 	maxHint = 20
 )
@@ -36,25 +40,30 @@ const (
 // Load loads a skill by its key or its name, with the skills that it requires, each
 // once and before those that require it. In names "-" and "_" are the same. Required
 // skills that are missing, invalid, untrusted or part of a cycle are omitted with a
-// note.
+// note. NAME/FILE loads the text of a file in the folder of a skill.
 //
 // An unknown skill is NotFound, an untrusted one of the project is Denied, and one with
 // an invalid file is Invalid. An empty root means no project.
 func Load(root string, o *trust.Scope, name string) (Loaded, error) {
 	l := newLoading(root, o)
-	s, err := l.find(folder.OneLine(name))
+	name, resource, _ := strings.Cut(folder.OneLine(name), "/")
+	s, err := l.find(name)
 	if err != nil {
 		return Loaded{}, err
 	}
-	main, body, err := l.read(s)
+	main, err := l.read(s, resource)
 	if err != nil {
 		return Loaded{}, err
 	}
-	l.require(&main)
-	l.parts = append(l.parts, part{main.Key, body})
-	loaded := Loaded{Skill: main, Text: l.text(), Notes: l.notes}
+	if resource == "" {
+		l.require(&main.Skill)
+	}
+	l.parts = append(l.parts, part{&main.Skill, main.body})
+	loaded := Loaded{Skill: main.Skill, Text: l.text(), Files: main.files, Notes: l.notes}
 	for _, p := range l.parts {
-		loaded.Parts = append(loaded.Parts, p.key)
+		if loaded.Parts = append(loaded.Parts, p.skill.Key); p.skill.Location == tool.Project {
+			loaded.Reviewed = append(loaded.Reviewed, p.skill.Path)
+		}
 	}
 	return loaded, nil
 }
@@ -63,7 +72,7 @@ func Load(root string, o *trust.Scope, name string) (Loaded, error) {
 type loading struct {
 	skills []Skill
 	broken []*value.Error
-	places map[tool.Location]trust.Place
+	places []trust.Place
 	ledger *trust.Ledger
 	begun  map[string]bool // by key; true while it is loading, false afterwards
 	bytes  int
@@ -71,14 +80,14 @@ type loading struct {
 	notes  []string
 }
 
-type part struct{ key, body string }
+type part struct {
+	skill *Skill
+	body  string
+}
 
 func newLoading(root string, o *trust.Scope) *loading {
-	l := &loading{ledger: o.Ledger(root), places: map[tool.Location]trust.Place{}, begun: map[string]bool{}}
+	l := &loading{ledger: o.Ledger(root), places: o.Places(root, Dir), begun: map[string]bool{}}
 	l.skills, l.broken = List(root, o)
-	for _, place := range o.Places(root, Dir) {
-		l.places[place.Location] = place
-	}
 	return l
 }
 
@@ -105,12 +114,12 @@ func (l *loading) find(name string) (*Skill, error) {
 		return same[0], nil
 	case len(same) > 1:
 		return nil, value.Errorf(value.Invalid, "two skills have the name '%.80s': %s, %s", name, same[0].Key, same[1].Key).
-			WithHint("use the name of the file, as in %s", same[0].Key)
+			WithHint("use the name of the file or of the folder, as in %s", same[0].Key)
 	case hidden != nil:
 		return nil, untrusted(name, hidden.Reason)
 	}
 	for _, e := range l.broken {
-		if stem, ok := strings.CutSuffix(path.Base(e.Pos.File), ".md"); ok && tool.Key(stem) == key {
+		if tool.Key(keyOf(e.Pos.File)) == key {
 			return nil, l.invalidFile(e)
 		}
 	}
@@ -126,7 +135,7 @@ func untrusted(name, reason string) error {
 // invalidFile returns the error of using an invalid file. For an untrusted file it
 // hides the details, which its author could choose to influence a model.
 func (l *loading) invalidFile(e *value.Error) error {
-	if !strings.HasPrefix(e.Pos.File, folder.Name+"/") || l.ledger.OwnProject() {
+	if !trust.NeedsReview(e.Pos.File) || l.ledger.OwnProject() {
 		return e
 	}
 	hidden := value.Errorf(value.Invalid, "the file is invalid and has not been reviewed").WithHint("to see the error, run: cassidy skill list")
@@ -151,34 +160,69 @@ func (l *loading) unknown(name string) error {
 	return e.WithHint("use one of: \"%s\"", strings.Join(ready, `", "`))
 }
 
-// read reads a skill's file again, with its instructions. It may have changed since it
-// was listed, so trust is checked for the text that is read now.
-func (l *loading) read(listed *Skill) (s Skill, body string, err error) {
-	place, name := l.places[listed.Location], path.Base(listed.Path)
+// read reads a skill again, with its instructions, or instead with the text of one of its files. It may have changed since
+// it was listed, so trust is checked for what is read now.
+func (l *loading) read(listed *Skill, resource string) (f file, err error) {
+	place, name := l.placeOf(listed)
 	files, done, err := place.Open()
 	if err != nil {
-		return Skill{}, "", place.FileError(name, err)
+		return file{}, place.FileError(name, err)
 	}
 	defer done()
-	s, body, err = read(place, files, name)
+	left := int64(maxBytes)
+	f, err = read(place, files, name, &left)
 	switch {
 	case err != nil:
-		return Skill{}, "", l.invalidFile(place.FileError(name, err))
-	case !s.Trusted:
-		return Skill{}, "", untrusted(s.Key, s.Reason)
+		return file{}, l.invalidFile(place.FileError(name, err))
+	case !f.Trusted:
+		return file{}, untrusted(f.Key, f.Reason)
+	case resource != "":
+		f.body, err = f.resource(files, path.Join(place.Dir, path.Dir(name)), resource)
+	default:
+		f.body = withFiles(f.body, path.Dir(f.Path), f.files)
 	}
-	body = strings.TrimRight(strings.TrimLeft(folder.Plain(body), "\n"), " \t\n")
-	if l.bytes+len(body) > maxText {
-		return Skill{}, "", value.Errorf(value.Limit, "the skill and its required skills are larger than %d KB in total", maxText>>10)
+	if err != nil {
+		return file{}, err
 	}
-	l.bytes += len(body)
-	for _, w := range s.Warnings {
-		l.note("'%s': %s", s.Key, w)
+	f.body = strings.TrimRight(strings.TrimLeft(folder.Plain(f.body), "\n"), " \t\n")
+	if l.bytes+len(f.body) > maxText {
+		return file{}, value.Errorf(value.Limit, "the skill and its required skills are larger than %d KB in total", maxText>>10)
 	}
-	if body == "" {
-		l.note("'%s': the file has no instructions", s.Key)
+	l.bytes += len(f.body)
+	for _, w := range f.Warnings {
+		l.note("'%s': %s", f.Key, w)
 	}
-	return s, body, nil
+	if f.body == "" {
+		l.note("'%s': the file has no instructions", f.Key)
+	}
+	return f, nil
+}
+
+// placeOf returns the folder of a skill, and the name of its file there.
+func (l *loading) placeOf(s *Skill) (trust.Place, string) {
+	for _, place := range l.places {
+		if name, ok := strings.CutPrefix(s.Path, place.Shown+"/"); ok && place.Location == s.Location {
+			return place, name
+		}
+	}
+	return trust.Place{}, s.Path // no listed skill
+}
+
+// withFiles adds the names of the files in the folder of a skill to its instructions.
+func withFiles(body, dir string, files []string) string {
+	if len(files) == 0 {
+		return body
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nThe skill's folder is %s. Paths in the skill are relative to it. It has these files:\n\n", strings.TrimRight(body, " \t\n"), folder.OneLine(dir))
+	for i, name := range files {
+		if i == maxListed {
+			fmt.Fprintf(&b, "- … and %d more\n", len(files)-i)
+			break
+		}
+		fmt.Fprintf(&b, "- %s\n", folder.OneLine(name))
+	}
+	return b.String()
 }
 
 // require loads the skills that a skill requires.
@@ -209,12 +253,12 @@ func (l *loading) dependency(name string) error {
 	case len(l.begun) == maxParts:
 		return value.Errorf(value.Limit, "the skill requires more than %d skills", maxParts)
 	}
-	s, body, err := l.read(listed)
+	f, err := l.read(listed, "")
 	if err != nil {
 		return err
 	}
-	l.require(&s)
-	l.parts = append(l.parts, part{s.Key, body})
+	l.require(&f.Skill)
+	l.parts = append(l.parts, part{&f.Skill, f.body})
 	return nil
 }
 
@@ -237,32 +281,13 @@ func (l *loading) text() string {
 	}
 	rule := strings.Repeat("=", 70)
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Referenced Skills\n\n'%s' builds on these skills:\n", main.key)
+	fmt.Fprintf(&b, "## Referenced Skills\n\n'%s' builds on these skills:\n", main.skill.Key)
 	for i, p := range l.parts {
 		what := "DEPENDENCY"
 		if i == last {
 			what = "MAIN SKILL"
 		}
-		fmt.Fprintf(&b, "\n%s\n%s: %s\n%s\n\n%s\n", rule, what, p.key, rule, p.body)
+		fmt.Fprintf(&b, "\n%s\n%s: %s\n%s\n\n%s\n", rule, what, p.skill.Key, rule, p.body)
 	}
 	return strings.TrimRight(b.String(), "\n")
-}
-
-// Files returns the files of the project with the text that [Load] loads of a skill, by its key.
-func Files(skills []Skill, key string) (files []string) {
-	todo, seen := []string{key}, map[string]bool{}
-	for len(todo) > 0 && len(seen) < maxParts {
-		name := todo[0]
-		todo = todo[1:]
-		i := slices.IndexFunc(skills, func(s Skill) bool { return tool.Key(s.Key) == tool.Key(name) || tool.Key(s.Name) == tool.Key(name) })
-		if i < 0 || seen[skills[i].Key] {
-			continue
-		}
-		seen[skills[i].Key] = true
-		if skills[i].Location == tool.Project {
-			files = append(files, skills[i].Path)
-		}
-		todo = append(todo, skills[i].Requires...)
-	}
-	return files
 }

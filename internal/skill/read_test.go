@@ -37,17 +37,17 @@ func TestSkillChangedMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, body, err := l.read(listed); err != nil || body != "reviewed" {
-		t.Fatalf("read = %q, %v, want what was reviewed", body, err)
+	if f, err := l.read(listed, ""); err != nil || f.body != "reviewed" {
+		t.Fatalf("read = %q, %v, want what was reviewed", f.body, err)
 	}
 	write("---\ndescription: d\n---\nanother")
-	if _, body, err := l.read(listed); value.KindOf(err) != value.Denied || body != "" {
-		t.Errorf("read after a change = %q, %v, want that it is refused", body, err)
+	if f, err := l.read(listed, ""); value.KindOf(err) != value.Denied || f.body != "" {
+		t.Errorf("read after a change = %q, %v, want that it is refused", f.body, err)
 	}
 	if err := os.Remove(filepath.Join(root, filepath.FromSlash(name))); err != nil {
 		t.Fatal(err)
 	}
-	if _, body, err := l.read(listed); err == nil || body != "" {
-		t.Errorf("read of what is gone = %q, %v, want an error", body, err)
+	if f, err := l.read(listed, ""); err == nil || f.body != "" {
+		t.Errorf("read of what is gone = %q, %v, want an error", f.body, err)
 	}
 }

@@ -62,7 +62,23 @@ func TestSkillFiles(t *testing.T) {
 		{"a word for a truth", "---\ndescription: d\nauto_invoke: \"no\"\n---\n", nil, "0: 'auto_invoke' should be true or false but got string"},
 		{"a number required", "---\ndescription: d\nrequires: [1]\n---\n", nil, "0: 'requires' should be a list of skills but contains integer"},
 		{"an object required", "---\ndescription: d\nrequires: {a: 1}\n---\n", nil, "0: 'requires' should be a list of skills but got object"},
-		{"an alias", "---\nx: &a [1]\ndescription: *a\n---\n", nil, "3: "},
+		{"an alias", "---\nx: &a [1]\nname: *a\ndescription: d\n---\n", nil, "3: "},
+		{
+			"a description without quotes", "---\nname: x\ndescription: Use it: when # it's *asked*\n---\n",
+			one(func(s *skill.Skill) {
+				s.Name, s.Description = "x", "Use it: when # it's *asked*"
+				s.Warnings = []string{"the description has characters that YAML reserves: put it in quotes"}
+			}), "",
+		},
+		{
+			"the standard", "---\nname: a-skill\ndescription: d\nlicense: MIT\ncompatibility: needs git\nallowed-tools: Read Bash(git:*)\nmetadata:\n  author: x\n  cassidy-title: T\n  cassidy-auto-invoke: \"false\"\n  cassidy-requires: x y-z\n---\n",
+			one(func(s *skill.Skill) {
+				s.Title, s.License, s.Compatibility, s.AllowedTools, s.Auto, s.Requires = "T", "MIT", "needs git", "Read Bash(git:*)", false, []string{"x", "y-z"}
+			}), "",
+		},
+		{"the fields of Claude Code", "---\ndescription: d\ndisable-model-invocation: true\nargument-hint: [x]\nmodel: opus\n---\n", one(func(s *skill.Skill) { s.Auto = false }), ""},
+		{"a list of allowed tools", "---\ndescription: d\nallowed-tools: [Read, Grep]\n---\n", one(func(s *skill.Skill) { s.AllowedTools = `["Read","Grep"]` }), ""},
+		{"metadata that is no object", "---\ndescription: d\nmetadata: x\n---\n", &base, ""},
 		{"no UTF-8", "---\ndescription: \xff\n---\n", nil, "0: the file is not UTF-8 text"},
 		{"far too long", "---\ndescription: d\n---\n" + strings.Repeat("x", 256<<10), nil, "0: the file is longer than 256 KB"},
 	} {
@@ -108,8 +124,8 @@ func TestSkillPlaces(t *testing.T) {
 	for _, s := range skills {
 		got += fmt.Sprintf("%s %s; ", s.Location, s.Key)
 	}
-	if want := "project a; project b; personal c; "; got != want || len(broken) > 0 {
-		t.Errorf("Skills = %q, %v, want %q", got, broken, want)
+	if want := "project a; project b; personal c; "; got != want || len(broken) != 2 || !strings.Contains(fmt.Sprint(broken), ".cassidy/skills/deeper/SKILL.md: the folder has no file SKILL.md") {
+		t.Errorf("Skills = %q, %v, want %q, and that two folders are no skills", got, broken, want)
 	}
 	for _, c := range []struct{ root, home string }{{"", ""}, {t.TempDir(), t.TempDir()}, {"", filepath.Join(home, "gone")}} {
 		if skills, broken := skill.List(c.root, mine(c.home)); len(skills)+len(broken) > 0 {
@@ -123,7 +139,7 @@ func TestSkillTwins(t *testing.T) {
 	root, home := t.TempDir(), t.TempDir()
 	text := "---\ndescription: d\n---\n"
 	put(t, root, ".cassidy/skills/my-skill.md", text)
-	put(t, home, "skills/my_skill.md", text)
+	put(t, home, "skills/my_skill.md", text+"other")
 	put(t, home, "skills/fine.md", text)
 	skills, broken := skill.List(root, mine(home))
 	if len(skills) != 1 || skills[0].Key != "fine" {
@@ -165,7 +181,10 @@ func TestSkillCreate(t *testing.T) {
 		}
 		want := skill.Skill{
 			Key: "n", Name: "n", Title: shown(title), Description: shown(description), Auto: auto,
-			Requires: []string{"other", "null", "1"}, Location: tool.Project, Path: ".cassidy/skills/n.md", Status: trust.Status{Trusted: true},
+			Requires: []string{"other", "null", "1"}, Location: tool.Project, Path: ".cassidy/skills/n/SKILL.md", Status: trust.Status{Trusted: true},
+		}
+		if len([]rune(want.Description)) > 1024 {
+			want.Warnings = skills[0].Warnings
 		}
 		if diff := cmp.Diff(want, skills[0]); diff != "" {
 			r.Fatalf("read back (-want +got):\n%s", diff)
@@ -229,7 +248,7 @@ func TestSkillRefused(t *testing.T) {
 func TestSkillPersonal(t *testing.T) {
 	root, home := t.TempDir(), filepath.Join(t.TempDir(), "new", "home")
 	out, err := create(t.Context(), root, home, draftOf("a", "location", "personal"))
-	file := filepath.Join(home, "skills", "a.md")
+	file := filepath.Join(home, "skills", "a", "SKILL.md")
 	if err != nil || !strings.HasPrefix(fmt.Sprint(out.Value), "Created skill: "+filepath.ToSlash(file)+"\n\nNext steps:\n") {
 		t.Fatalf("skill.create = %v, %v", out.Value, err)
 	}

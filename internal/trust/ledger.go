@@ -71,12 +71,12 @@ func (l *Ledger) File(kind Kind, name, text string) Status {
 
 // EachVersion reports whether every version of a file needs a review, also in a project of the
 // user: a list of servers, which starts programs, these programs, and what is not in .cassidy, because it is written for
-// other programs too: agent files, and notes such as AGENTS.md.
+// other programs too: agent files, skills, and notes such as AGENTS.md.
 func EachVersion(kind Kind, name string) bool {
 	switch kind {
 	case KindServers, KindProgram:
 		return true
-	case KindAgent:
+	case KindAgent, KindSkill:
 		return !strings.HasPrefix(name, folder.Name+"/")
 	case KindNotes:
 		return slices.Contains(OtherNotes(), path.Base(name))

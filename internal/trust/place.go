@@ -25,6 +25,11 @@ type Place struct {
 	Refuse   func(fs.FileInfo) error // see [Scope]
 }
 
+// Own reports whether the folder is one of cassidy: the files in others are those of other programs, too.
+func (p Place) Own() bool {
+	return !slices.Contains(OtherAgents(), p.Dir) && !slices.Contains(OtherSkills(), p.Dir)
+}
+
 // Path returns the path of the folder.
 func (p Place) Path() string { return filepath.Join(p.Base, filepath.FromSlash(p.Dir)) }
 
@@ -58,9 +63,19 @@ func (p Place) FileError(name string, err error) *value.Error {
 	return folder.FileError(err, path.Join(p.Shown, name))
 }
 
-// ReadFiles calls read for the files in the folder, at most limit and [folder.OtherShare], and returns the
-// errors.
+// ReadFiles calls read for the files in the folder that isFile selects, and returns the errors, as [Place.Read] does.
 func (p Place) ReadFiles(limit int, isFile func(fs.DirEntry) bool, read func(files fs.FS, name string) error) (broken []*value.Error) {
+	return p.Read(limit, func(_ fs.FS, e fs.DirEntry) []string {
+		if isFile(e) {
+			return []string{e.Name()}
+		}
+		return nil
+	}, read)
+}
+
+// Read calls read for the files that find returns for the entries of the folder, at most limit and [folder.OtherShare], and
+// returns the errors. The names of files are from the folder, with slashes.
+func (p Place) Read(limit int, find func(files fs.FS, e fs.DirEntry) []string, read func(files fs.FS, name string) error) (broken []*value.Error) {
 	files, done, err := p.Open()
 	if err != nil {
 		return []*value.Error{p.FileError("", err)}
@@ -75,25 +90,28 @@ func (p Place) ReadFiles(limit int, isFile func(fs.DirEntry) bool, read func(fil
 	case more:
 		broken = append(broken, p.FileError("", value.Errorf(value.Limit, "the folder has more than %d files: the remaining files are ignored", limit)))
 	}
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !isFile(e) })
-	over := folder.Over(p.sizes(files, entries), folder.OtherShare)
-	for i, e := range entries {
+	var names []string
+	for _, e := range entries {
+		names = append(names, find(files, e)...)
+	}
+	over := folder.Over(p.sizes(files, names), folder.OtherShare)
+	for i, name := range names {
 		err := error(folder.OverShare(folder.OtherShare))
 		if !over[i] {
-			err = read(files, e.Name())
+			err = read(files, name)
 		}
 		if err != nil {
-			broken = append(broken, p.FileError(e.Name(), err))
+			broken = append(broken, p.FileError(name, err))
 		}
 	}
 	return broken
 }
 
 // sizes returns the sizes of files of the place. Reading a file that has none reports the error.
-func (p Place) sizes(files fs.FS, entries []fs.DirEntry) []int64 {
-	sizes := make([]int64, len(entries))
-	for i, e := range entries {
-		if info, err := fs.Stat(files, path.Join(p.Dir, e.Name())); err == nil && info.Mode().IsRegular() {
+func (p Place) sizes(files fs.FS, names []string) []int64 {
+	sizes := make([]int64, len(names))
+	for i, name := range names {
+		if info, err := fs.Stat(files, path.Join(p.Dir, name)); err == nil && info.Mode().IsRegular() {
 			sizes[i] = info.Size()
 		}
 	}
@@ -114,10 +132,10 @@ func (p Place) Create(name, text string) error {
 		return err
 	}
 	defer root.Close()
-	if err := root.MkdirAll(p.Dir, 0o755); err != nil {
+	name = path.Join(p.Dir, name)
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
-	name = path.Join(p.Dir, name)
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package trust
 import (
 	"io/fs"
 	"maps"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,6 +22,8 @@ type Scope struct {
 	Files fs.FS
 	// Home is the user's folder, with tools/ and config.yaml; "" means none.
 	Home string
+	// UserDir is the home folder of the system's user, where other programs have skills; "" means none.
+	UserDir string
 	// Trust holds what the user has reviewed. Nil trusts nothing of a project.
 	Trust *Store
 	// TrustOnce trusts everything of the project in this process. It is for files that
@@ -80,14 +81,17 @@ func (s *Scope) Trusts(root string, kind Kind, name, text string) error {
 // OtherAgents are the folders with the agent files of other programs, from the project's root.
 func OtherAgents() []string { return []string{".agents/agents", ".claude/agents"} }
 
+// OtherSkills are the folders with the skills of other programs, from the project's root and from the user's home folder.
+func OtherSkills() []string { return []string{".agents/skills", ".claude/skills"} }
+
 // OtherNotes are the names of files with notes that other programs read, too.
 func OtherNotes() []string { return []string{"AGENTS.md", "CLAUDE.md"} }
 
 // NeedsReview reports whether a file, by its name in messages, is one that the user of its project
-// has to review: it is below .cassidy or in [OtherAgents]. The files of the user, and those outside
+// has to review: it is below .cassidy, [OtherAgents] or [OtherSkills]. The files of the user, and those outside
 // of any folder, have other names.
 func NeedsReview(name string) bool {
-	return strings.HasPrefix(name, folder.Name+"/") || slices.Contains(OtherAgents(), path.Dir(name))
+	return slices.ContainsFunc(slices.Concat([]string{folder.Name}, OtherAgents(), OtherSkills()), func(dir string) bool { return strings.HasPrefix(name, dir+"/") })
 }
 
 // Revoked reports whether a script of a project, or a file that it loads, is untrusted with any
@@ -101,22 +105,40 @@ func (s *Scope) Revoked(root string, script *tool.Script) bool {
 	return s.Ledger(root).RevokedAny(script.Path, slices.Collect(maps.Keys(script.Libs)))
 }
 
-// Places returns the folders of a project and of its user with a name, such as skills.
+// Places returns the folders of a project and of its user with a name, such as skills, and the folders of other programs
+// with the same kind of files. The first ones of a location take precedence.
 func (s *Scope) Places(root, dir string) []Place {
 	var places []Place
+	var others, othersOfUser []string
+	switch dir {
+	case "agents":
+		others = OtherAgents()
+	case "skills":
+		others, othersOfUser = OtherSkills(), OtherSkills()
+	}
 	trusted := s.Ledger(root)
+	in := func(location tool.Location, base, dir, shown string) {
+		places = append(places, Place{Location: location, Base: base, Dir: dir, Shown: shown, Ledger: trusted, Refuse: s.Refuse})
+	}
 	switch {
 	case s.Files != nil:
 		places = append(places, Place{Location: tool.Project, Files: s.Files, Dir: dir, Shown: dir, Ledger: trusted, Refuse: s.Refuse})
 	case root != "":
-		inside := folder.Name + "/" + dir
-		places = append(places, Place{Location: tool.Project, Base: root, Dir: inside, Shown: inside, Ledger: trusted, Refuse: s.Refuse})
+		for _, inside := range append([]string{folder.Name + "/" + dir}, others...) {
+			in(tool.Project, root, inside, inside)
+		}
 	}
 	if s.Home != "" {
-		places = append(places, Place{Location: tool.Personal, Base: s.Home, Dir: dir, Shown: filepath.ToSlash(filepath.Join(s.Home, dir)), Ledger: trusted, Refuse: s.Refuse})
+		in(tool.Personal, s.Home, dir, filepath.ToSlash(filepath.Join(s.Home, dir)))
 	}
-	if len(places) == 2 && s.Files == nil && folder.Same(places[0].Path(), places[1].Path()) {
-		return places[1:] // the user's own folder is in root
+	for _, other := range othersOfUser {
+		if s.UserDir != "" {
+			in(tool.Personal, s.UserDir, other, filepath.ToSlash(filepath.Join(s.UserDir, other)))
+		}
 	}
-	return places
+	return slices.DeleteFunc(places, func(p Place) bool { // the user's own folder is in root
+		return p.Location == tool.Project && p.Files == nil && slices.ContainsFunc(places, func(own Place) bool {
+			return own.Location == tool.Personal && folder.Same(p.Path(), own.Path())
+		})
+	})
 }

@@ -12,7 +12,42 @@ type Name struct {
 	Name     string
 	Path     string // the file in messages
 	Location tool.Location
+	// Folder is where the file is, and Content the hash of what it has, for [First].
+	Folder, Content string
 	Status
+}
+
+// First removes the items of a project, or of its user, whose name an earlier folder of this location has, and returns the
+// errors of those with other contents. It also removes copies of an item of another location. An untrusted item removes
+// no trusted one.
+func First[T any](what string, all []T, nameOf func(*T) Name) (kept []T, hidden []*value.Error) {
+	type named struct {
+		location tool.Location
+		key      string
+	}
+	first := map[named]*Name{}
+	for _, trusted := range []bool{true, false} {
+		for i := range all {
+			n := nameOf(&all[i])
+			if at := (named{n.Location, tool.Key(n.Name)}); n.Trusted == trusted && first[at] == nil {
+				first[at] = &n
+			}
+		}
+	}
+	for i := range all {
+		n := nameOf(&all[i])
+		by, project := first[named{n.Location, tool.Key(n.Name)}], first[named{tool.Project, tool.Key(n.Name)}]
+		switch {
+		case by.Folder != n.Folder && by.Content != n.Content:
+			e := value.Errorf(value.Invalid, "the %s '%s' is not used: %s has the same name, and comes first", what, n.Name, by.Path).WithHint("rename or delete one of the two")
+			e.Pos = value.Position{File: n.Path, Line: 1}
+			hidden = append(hidden, e)
+		case by.Folder != n.Folder, project != nil && project.Trusted && n.Location == tool.Personal && project.Content == n.Content:
+		default:
+			kept = append(kept, all[i])
+		}
+	}
+	return kept, hidden
 }
 
 // Unique removes the items with conflicting names, and returns their errors: a custom

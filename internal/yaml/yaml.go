@@ -331,6 +331,41 @@ func FrontMatter(lines []string) (text string, n int) {
 	return strings.Join(lines[1:1+end], "\n"), end + 2
 }
 
+// Fields parses the front matter of a file. The descriptions in files for other programs often contain characters that YAML
+// reserves, without quotes: such a description is read as text, with a warning. The fields are nil if the front matter has
+// none. The line of an error is that in the file.
+func Fields(meta string) (fields *value.Dict, warnings []string, err error) {
+	v, err := Parse(meta)
+	if err != nil {
+		if again, failure := Parse(quoteDescription(meta)); failure == nil {
+			v, err, warnings = again, nil, []string{"the description has characters that YAML reserves: put it in quotes"}
+		}
+	}
+	if err != nil {
+		e := *value.ErrorOf(err, value.Invalid)
+		if e.Pos.Line > 0 {
+			e.Pos.Line++ // the line --- above
+		}
+		return nil, nil, &e
+	}
+	fields, _ = v.(*value.Dict)
+	return fields, warnings, nil
+}
+
+// quoteDescription puts the text of the line description: … in quotes, unless it is a list or an
+// object.
+func quoteDescription(meta string) string {
+	const field = "description:"
+	lines := strings.Split(meta, "\n")
+	for i, line := range lines {
+		if text, ok := strings.CutPrefix(line, field); ok && !strings.HasPrefix(line, field+" [") && !strings.HasPrefix(line, field+" {") {
+			lines[i] = field + " '" + strings.ReplaceAll(strings.TrimSpace(text), "'", "''") + "'"
+			break
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Format writes a value as YAML, in block style, keeping the order of dicts. [Parse]
 // reads it back, but as from JSON: tuples and sets as lists, bytes as base64 text.
 func Format(v value.Value) (string, error) {

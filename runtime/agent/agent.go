@@ -29,9 +29,19 @@ import (
 )
 
 // A Skill describes a skill to a model that has not loaded it: its Name, its Description,
-// and the names of the skills that it Requires. A run that has loaded it is not resumed after the
-// trust of one of its Files was revoked.
+// and the names of the skills that it Requires.
 type Skill = prompt.Skill
+
+// A LoadedSkill is the text of a skill, or of one of its files.
+type LoadedSkill struct {
+	Text  string
+	Notes []string // for the user
+	// Files are those that the model may load by NAME/FILE. Nil means none.
+	Files []string
+	// Reviewed are the files of the project with the text. A run that has got the text is not resumed after the trust of one
+	// of them was revoked.
+	Reviewed []string
+}
 
 // An OverheadReport lists how many tokens of a conversation the tools use, as estimated.
 type OverheadReport = prompt.OverheadReport
@@ -74,10 +84,10 @@ type Options struct {
 	// WorkDir is the working directory. The prompt names it, or has Place instead: a path
 	// may have names in it that an untrusted author chose.
 	WorkDir, Place string
-	// Skills are the skills that the model may load by itself. LoadSkill returns the text
-	// of any skill, with notes for the user. Nil means that there are no skills.
+	// Skills are the skills that the model may load by itself. LoadSkill loads any skill by its NAME, or one of its files
+	// by NAME/FILE. Nil means that there are no skills.
 	Skills    []Skill
-	LoadSkill func(name string) (text string, notes []string, err error)
+	LoadSkill func(name string) (LoadedSkill, error)
 	// Budget bounds the conversation. Its zero fields have defaults, see [Budget].
 	Budget Budget
 	// MaxTokens, Effort, Temperature and ToolChoice are those of each [model.Request].

@@ -209,11 +209,10 @@ func (t *turn) resultText(name string, r tool.Result) string {
 // doSkill is agent.skill: it returns the text of a skill that the model asked for.
 func (t *turn) doSkill(ctx context.Context, e tool.Effect) (value.Value, error) {
 	name := e.Args.Text("name")
-	files, known := t.skillFiles(name)
-	if !known {
+	if !t.mayLoad(name) {
 		return value.NewDict("success", false, "text", t.prompt().SkillUnknown(name)), nil
 	}
-	text, notes, err := t.useSkill(name)
+	text, loaded, err := t.useSkill(name)
 	if err != nil {
 		text := t.prompt().SkillUnknown(name)
 		if value.KindOf(err) != value.NotFound {
@@ -221,12 +220,12 @@ func (t *turn) doSkill(ctx context.Context, e tool.Effect) (value.Value, error) 
 		}
 		return value.NewDict("success", false, "text", text), nil
 	}
-	if len(files) > 0 && t.pending.Note != nil {
-		if err := t.pending.Note(host.ReviewedNote(files)); err != nil {
+	if len(loaded.Reviewed) > 0 && t.pending.Note != nil {
+		if err := t.pending.Note(host.ReviewedNote(loaded.Reviewed)); err != nil {
 			return nil, err
 		}
 	}
-	host.Emit(ctx, tool.SkillLoaded{Name: name, Notes: notes})
+	host.Emit(ctx, tool.SkillLoaded{Name: name, Notes: loaded.Notes})
 	return value.NewDict("success", true, "text", text), nil
 }
 
@@ -234,27 +233,35 @@ func (t *turn) doSkill(ctx context.Context, e tool.Effect) (value.Value, error) 
 // user. It fails with kind NotFound without Options.LoadSkill, and with its error otherwise.
 func (s *Session) UseSkill(name string) (string, error) {
 	text, _, err := s.useSkill(name)
-	return text, err
-}
-
-// skillFiles returns the files of a skill that the model may load.
-func (s *Session) skillFiles(name string) (files []string, ok bool) {
-	at := slices.IndexFunc(s.agent.opts.Skills, func(one Skill) bool { return tool.Key(one.Name) == tool.Key(strings.TrimSpace(name)) })
-	if at < 0 {
-		return nil, false
-	}
-	return s.agent.opts.Skills[at].Files, true
-}
-
-func (s *Session) useSkill(name string) (text string, remarks []string, err error) {
-	if s.agent.opts.LoadSkill == nil {
-		return "", nil, value.Errorf(value.NotFound, "no skills are available")
-	}
-	text, remarks, err = s.agent.opts.LoadSkill(strings.TrimSpace(name))
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
-	files, _ := s.skillFiles(name)
-	s.state.AddReviewed(files)
-	return s.prompt().SkillLoaded(name, text), remarks, nil
+	s.seeing.Lock()
+	defer s.seeing.Unlock()
+	if s.used == nil {
+		s.used = map[string]bool{}
+	}
+	s.used[tool.Key(name)] = true
+	return text, nil
+}
+
+// mayLoad reports whether the model may load a skill, or one of its files: it is offered, or its user has used it.
+func (s *Session) mayLoad(name string) bool {
+	skill, _, isFile := strings.Cut(strings.TrimSpace(name), "/")
+	s.seeing.Lock()
+	defer s.seeing.Unlock()
+	return isFile && s.used[tool.Key(skill)] ||
+		slices.ContainsFunc(s.agent.opts.Skills, func(one Skill) bool { return tool.Key(one.Name) == tool.Key(skill) })
+}
+
+func (s *Session) useSkill(name string) (text string, loaded LoadedSkill, err error) {
+	if s.agent.opts.LoadSkill == nil {
+		return "", loaded, value.Errorf(value.NotFound, "no skills are available")
+	}
+	name = strings.TrimSpace(name)
+	if loaded, err = s.agent.opts.LoadSkill(name); err != nil {
+		return "", loaded, err
+	}
+	s.state.AddReviewed(loaded.Reviewed)
+	return s.prompt().SkillLoaded(name, loaded.Text, loaded.Files), loaded, nil
 }

@@ -56,9 +56,9 @@ func TestOnlyOfferedSkillsAreLoaded(t *testing.T) {
 		replies: play{"<USE_SKILL>manual</USE_SKILL>", "<USE_SKILL>good-one</USE_SKILL>", "TASK COMPLETE: done"},
 		options: agent.Options{
 			Skills: []agent.Skill{{Name: "good_one", Description: "Good."}},
-			LoadSkill: func(name string) (string, []string, error) {
+			LoadSkill: func(name string) (agent.LoadedSkill, error) {
 				loaded = append(loaded, name)
-				return "Be good.", nil, nil
+				return agent.LoadedSkill{Text: "Be good."}, nil
 			},
 		},
 	})

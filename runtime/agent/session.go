@@ -50,9 +50,10 @@ type Session struct {
 
 	kept traces.Kept // files that calls have read or written, and sub-agents
 
-	seeing  sync.Mutex // guards the fields below, which are also read during a turn
-	runID   string     // the run of the turn that is in progress, or comes next
-	waiting bool       // the run of runID has not ended
+	seeing  sync.Mutex      // guards the fields below, which are also read during a turn
+	runID   string          // the run of the turn that is in progress, or comes next
+	waiting bool            // the run of runID has not ended
+	used    map[string]bool // the keys of the skills that the user has used
 }
 
 // A past is the outcome of the last turn.

@@ -283,7 +283,7 @@ func TestTranscriptsOfSkillsAndLongConversations(t *testing.T) {
 	long := map[string]string{"a.txt": strings.Repeat(strings.Repeat("The first file. ", 120)+"\n", 3), "c.txt": strings.Repeat(strings.Repeat("The third file. ", 120)+"\n", 3), "b.txt": strings.Repeat("A line of the second.\n", 120)}
 	run(t, []transcript{{
 		name: "skill", reason: agent.ReasonFinal,
-		setting: setting{options: skills, replies: play{"<USE_SKILL>report</USE_SKILL>", "<USE_SKILL>none</USE_SKILL>", done}},
+		setting: setting{options: skills, replies: play{"<USE_SKILL>report</USE_SKILL>", "<USE_SKILL>none</USE_SKILL>", "<USE_SKILL>report/a.md</USE_SKILL>", done}},
 	}, {
 		name: "compaction", reason: agent.ReasonFinal,
 		setting: setting{files: long, options: small, replies: play{
@@ -307,11 +307,14 @@ func TestTranscriptsOfSkillsAndLongConversations(t *testing.T) {
 	}})
 }
 
-func loadReport(name string) (string, []string, error) {
-	if name != "report" {
-		return "", nil, value.Errorf(value.NotFound, "there is no skill %s", name)
+func loadReport(name string) (agent.LoadedSkill, error) {
+	switch name {
+	case "report":
+		return agent.LoadedSkill{Text: "Write three sentences, as in a.md.", Notes: []string{"a note"}, Files: []string{"a.md"}}, nil
+	case "report/a.md":
+		return agent.LoadedSkill{Text: "One. Two. Three."}, nil
 	}
-	return "Write three sentences.", []string{"a note"}, nil
+	return agent.LoadedSkill{}, value.Errorf(value.NotFound, "there is no skill %s", name)
 }
 
 // withAgents gives the host the tool agent.

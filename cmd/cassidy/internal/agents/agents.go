@@ -190,12 +190,12 @@ func fillProject(ctx context.Context, a *app.App, h *host.Host, o *agent.Options
 	skills, _ := skill.List(root, find) // doctor and skill list report broken ones
 	for _, s := range skills {
 		if s.Auto && s.Trusted {
-			o.Skills = append(o.Skills, agent.Skill{Name: s.Key, Description: s.Description, Requires: s.Requires, Files: skill.Files(skills, s.Key)})
+			o.Skills = append(o.Skills, agent.Skill{Name: s.Key, Description: s.Description, Requires: s.Requires})
 		}
 	}
-	o.LoadSkill = func(name string) (string, []string, error) {
+	o.LoadSkill = func(name string) (agent.LoadedSkill, error) {
 		loaded, err := skill.Load(root, find, name)
-		return loaded.Text, loaded.Notes, err
+		return agent.LoadedSkill{Text: loaded.Text, Notes: loaded.Notes, Files: loaded.Files, Reviewed: loaded.Reviewed}, err
 	}
 	o.Policies = func(name string) (agent.Policy, error) { return findPolicy(root, find, name) }
 	fillAgents(a, h, o, cmp.Or(root, dir))

@@ -14,7 +14,7 @@ import (
 
 // Scope returns which files belong to a project and its user, and which are trusted.
 func (a *App) Scope() *trust.Scope {
-	return &trust.Scope{Home: a.Home(), Trust: trust.New(a.State()), TrustOnce: a.trustOnce, WorkDir: a.below(), Refuse: protect.Refuse(sync.OnceValue(func() []string {
+	return &trust.Scope{Home: a.Home(), UserDir: a.userHome(), Trust: trust.New(a.State()), TrustOnce: a.trustOnce, WorkDir: a.below(), Refuse: protect.Refuse(sync.OnceValue(func() []string {
 		files, _ := a.SecretFiles() // of an invalid config, no host is opened
 		return files
 	}))}

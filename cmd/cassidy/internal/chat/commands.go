@@ -27,7 +27,7 @@ func chatActions() []chatAction {
 	return []chatAction{
 		{"help", "", "list the commands", (*chatSession).help},
 		{"tools", "[auto|none|NAMES…]", "list the tools of the model, or set them", (*chatSession).tools},
-		{"skill", "[NAME]", "list the skills, or add one to the next message", (*chatSession).skill},
+		{"skill", "[NAME]", "list the skills, or add one to the next message; so does /NAME", (*chatSession).skill},
 		{"compact", "", "replace the conversation by a summary", (*chatSession).compact},
 		{"undo", "", "undo the file changes of the last turn", (*chatSession).undo},
 		{"context", "", "show the length of the conversation", (*chatSession).context},
@@ -57,7 +57,12 @@ func (t *chatSession) do(ctx context.Context, line string) error {
 		}
 		return k.do(t, ctx, words[1:])
 	}
-	return value.Errorf(value.Invalid, "there is no command /%s%s", name, value.DidYouMean("/"+name, known)).
+	if len(words) == 1 {
+		if err := t.useSkill(name); value.KindOf(err) != value.NotFound {
+			return err
+		}
+	}
+	return value.Errorf(value.Invalid, "there is no command and no skill /%s%s", name, value.DidYouMean("/"+name, known)).
 		WithHint("list the commands: /help; or begin a message with // to send a slash")
 }
 

@@ -77,6 +77,9 @@ func skillDict(s *skill.Skill) *value.Dict {
 		"description", s.Description,
 		"auto_invoke", s.Auto,
 		"requires", ui.Texts(s.Requires),
+		"license", s.License,
+		"compatibility", s.Compatibility,
+		"allowed_tools", s.AllowedTools,
 		"location", string(s.Location),
 		"path", s.Path,
 		"state", string(stateOf(s)),
@@ -120,8 +123,11 @@ func skillMarks(s *skill.Skill) []string {
 		how = "auto"
 	}
 	marks := []string{how, string(s.Location)}
-	if tool.Key(s.Name) != tool.Key(s.Key) {
+	if tool.Key(s.Name) != tool.Key(s.Key) && len(s.Warnings) == 0 { // which say so
 		marks = append(marks, "called "+s.Name)
+	}
+	if s.Compatibility != "" {
+		marks = append(marks, s.Compatibility)
 	}
 	if len(s.Requires) > 0 {
 		marks = append(marks, "requires: "+strings.Join(s.Requires, ", "))
@@ -172,6 +178,7 @@ func (c *command) showSkill(ctx *cli.Context, _ *host.Host) error {
 	if c.JSON {
 		d := skillDict(&s.Skill)
 		d.Put("parts", ui.Texts(s.Parts))
+		d.Put("files", ui.Texts(s.Files))
 		d.Put("notes", ui.Texts(s.Notes))
 		d.Put("text", s.Text)
 		return c.PrintJSON(d)

@@ -33,7 +33,7 @@ func guest(text string) string {
 // policy sends, in lower case. Other texts must not contain them.
 var (
 	ourSections = []string{"available tools", "tool usage format", "skills", "context", "user question"}
-	ourMarks    = []string{"result (", "error (", "denied:", "skill loaded:"}
+	ourMarks    = []string{"result (", "error (", "denied:", "skill loaded:", "skill file:"}
 )
 
 // quoteSections puts "> " before each line that looks like the beginning of a section. Other

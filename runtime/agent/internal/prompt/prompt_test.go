@@ -228,7 +228,7 @@ func TestAllNames(t *testing.T) {
 
 // TestHoles checks that every hole of every prompt is filled.
 func TestHoles(t *testing.T) {
-	known := strings.Fields("{{workdir}} {{iterations}} {{skills}} {{decision}} {{task_complete}} {{format}} {{problem}} {{name}} {{near}} {{names}} {{reason}} {{times}} {{final}} {{one_reply}} {{text}} {{summary}} {{media}} {{limit}}")
+	known := strings.Fields("{{workdir}} {{iterations}} {{skills}} {{decision}} {{task_complete}} {{format}} {{problem}} {{name}} {{near}} {{names}} {{reason}} {{times}} {{final}} {{one_reply}} {{text}} {{summary}} {{media}} {{limit}} {{tag}}")
 	for _, name := range scripts.Prompts() {
 		text, _ := scripts.Prompt(name)
 		for _, hole := range known {

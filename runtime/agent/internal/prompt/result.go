@@ -59,7 +59,7 @@ func leftOutNote(left int, whole string) string {
 // isTurn reports whether a message with the role of the user is from the policy, and not a
 // question of the user.
 func isTurn(text string) bool {
-	marks := []string{"RESULT (", "ERROR (", "ERROR: ", "DENIED: ", "SKILL LOADED: ", "NOTE: "}
+	marks := []string{"RESULT (", "ERROR (", "ERROR: ", "DENIED: ", "SKILL LOADED: ", "SKILL FILE: ", "NOTE: "}
 	return slices.ContainsFunc(marks, func(mark string) bool { return strings.HasPrefix(text, mark) })
 }
 

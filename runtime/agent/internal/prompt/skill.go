@@ -11,13 +11,13 @@ type Skill struct {
 	Name        string   // under which it is loaded
 	Description string   // its purpose, and when to use it
 	Requires    []string // names of other skills
-	Files       []string // the files of the project with its text, and with the texts of those that it requires
 }
 
 const (
 	skillOpen  = "<USE_SKILL>"
 	skillClose = "</USE_SKILL>"
 	maxSkill   = 100 // bytes of a skill's name
+	maxFile    = 500 // bytes of the name of one of its files
 )
 
 // skillSection lists the skills that a model may load by itself.
@@ -35,8 +35,8 @@ func (p *Prompt) skillSection() string {
 	return say("skills", "skills", strings.Join(lines, "\n"))
 }
 
-// ReadSkill returns the name of the first skill that a reply asks for with
-// <USE_SKILL>name</USE_SKILL>, at the beginning of a line and outside of code. It returns false
+// ReadSkill returns the name of the first skill, or of its file, that a reply asks for with
+// <USE_SKILL>name</USE_SKILL> or <USE_SKILL>name/file</USE_SKILL>, at the beginning of a line and outside of code. It returns false
 // for a reply that also calls a tool or ends the task, or seems to.
 func ReadSkill(reply string) (name string, ok bool) {
 	if !strings.Contains(reply, skillOpen) || strings.Contains(reply, "<TOOL_DECISION>") || strings.Contains(reply, `"tool_decision"`) {
@@ -65,7 +65,8 @@ func skillTag(line string) string {
 	}
 	name, _, ok := strings.Cut(rest, skillClose)
 	name = strings.TrimSpace(name)
-	if !ok || name == "" || len(name) > maxSkill || strings.IndexFunc(name, noSkillName) >= 0 {
+	skill, file, isFile := strings.Cut(name, "/")
+	if !ok || skill == "" || len(skill) > maxSkill || strings.IndexFunc(skill, noSkillName) >= 0 || isFile && file == "" || len(file) > maxFile {
 		return ""
 	}
 	return name

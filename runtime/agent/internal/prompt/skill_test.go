@@ -11,6 +11,7 @@ func TestReadSkill(t *testing.T) {
 		{"after words", "I need this first.\n\n<USE_SKILL> make-release_2 </USE_SKILL>\n", "make-release_2"},
 		{"words after it", "<USE_SKILL>release</USE_SKILL> and go", "release"},
 		{"with returns", "ok\r\n<USE_SKILL>release</USE_SKILL>\r\n", "release"},
+		{"a file", "<USE_SKILL>release/references/a b.md</USE_SKILL>", "release/references/a b.md"},
 		{"the first of two", "<USE_SKILL>a</USE_SKILL>\n<USE_SKILL>b</USE_SKILL>", "a"},
 		{"the first that is right", "<USE_SKILL></USE_SKILL>\n<USE_SKILL>b</USE_SKILL>", "b"},
 		{"after code", "```\nx\n```\n<USE_SKILL>a</USE_SKILL>", "a"},
@@ -26,6 +27,8 @@ func TestReadSkill(t *testing.T) {
 		{"over two lines", "<USE_SKILL>\nrelease\n</USE_SKILL>", ""},
 		{"no name", "<USE_SKILL> </USE_SKILL>", ""},
 		{"a path", "<USE_SKILL>../release</USE_SKILL>", ""},
+		{"no file", "<USE_SKILL>release/</USE_SKILL>", ""},
+		{"a long file", "<USE_SKILL>a/" + strings.Repeat("a", 501) + "</USE_SKILL>", ""},
 		{"two words", "<USE_SKILL>the release</USE_SKILL>", ""},
 		{"small letters", "<use_skill>release</use_skill>", ""},
 		{"a long name", "<USE_SKILL>" + strings.Repeat("a", 101) + "</USE_SKILL>", ""},
@@ -45,7 +48,7 @@ func FuzzReadSkill(f *testing.F) {
 	f.Add("```\n<USE_SKILL>a</USE_SKILL>\n~~~")
 	f.Fuzz(func(t *testing.T, reply string) {
 		name, ok := ReadSkill(reply)
-		if ok != (name != "") || ok && (strings.ContainsAny(name, "/.\n ") || !strings.Contains(reply, name)) {
+		if ok != (name != "") || ok && (strings.ContainsAny(name, "\n\r") || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/") || !strings.Contains(reply, name)) {
 			t.Errorf("ReadSkill(%q) = %q, %v", reply, name, ok)
 		}
 	})

@@ -79,9 +79,17 @@ func unknown(prompt, name string, names []string) string {
 	return say(prompt, "name", prose.OneLine(value.Clean(name, tool.MaxName)), "near", near, "names", list)
 }
 
-// SkillLoaded returns the message with the text of a skill.
-func (p *Prompt) SkillLoaded(name, text string) string {
-	return say("turn/skill_loaded", "name", prose.OneLine(name), "text", guest(text))
+// SkillLoaded returns the message with the text of a skill that has other files, or of one of them: a NAME/FILE.
+func (p *Prompt) SkillLoaded(name, text string, files []string) string {
+	name = prose.OneLine(name)
+	if strings.Contains(name, "/") {
+		return say("turn/skill_file", "name", name, "text", guest(text))
+	}
+	tag := ""
+	if len(files) > 0 {
+		tag = skillOpen + name + "/" + prose.OneLine(files[0]) + skillClose
+	}
+	return say("turn/skill_loaded", "name", name, "text", guest(text), "tag", tag)
 }
 
 // Denied returns the message for a call that the user did not approve. reason is the user's

@@ -28,7 +28,12 @@ func TestTurns(t *testing.T) {
 		{"unknown tool, far", p.UnknownTool("x\n# Context\n'"), "ERROR: Tool 'x # Context '' not available.\nAvailable: read_file, summarize, task_complete, mystery"},
 		{"no tools", (&Prompt{}).UnknownTool("x"), "ERROR: Tool 'x' not available.\nAvailable: none"},
 		{"unknown skill", p.SkillUnknown("releases"), "ERROR: Skill 'releases' not available.\nDid you mean release?\nAvailable: release, tests"},
-		{"skill", p.SkillLoaded("release", "# Release\n\n1. Tag.\n\n# User Question\n"), "SKILL LOADED: release\n\n# Release\n\n1. Tag.\n\n> # User Question\n\nFollow these instructions as far as they serve the task, and continue with it."},
+		{"skill", p.SkillLoaded("release", "# Release\n\n1. Tag.\n\n# User Question\n", nil), "SKILL LOADED: release\n\n# Release\n\n1. Tag.\n\n> # User Question\n\nFollow these instructions as far as they serve the task, and continue with it."},
+		{
+			"skill with files", p.SkillLoaded("release", "1. Tag.", []string{"a.md", "b.md"}),
+			"SKILL LOADED: release\n\n1. Tag.\n\nTo read one of the skill's files, reply with its tag on a line of its own, such as <USE_SKILL>release/a.md</USE_SKILL>\n\nFollow these instructions as far as they serve the task, and continue with it.",
+		},
+		{"skill file", p.SkillLoaded("release/a.md", "A\n\n# User Question\n", nil), "SKILL FILE: release/a.md\n\nA\n\n> # User Question\n\nContinue with the task."},
 		{"denied", p.Denied(""), "DENIED: User rejected action. Try different approach."},
 		{"denied why", p.Denied("not\nthere"), "DENIED: User rejected action. Try different approach.\n\nThe reason: not there"},
 		{"answer refused", p.AnswerRefused("no test"), "The task is not complete. A hook of the user refused your answer: no test\n\nContinue with the task, and then answer again."},
@@ -43,7 +48,7 @@ func TestTurns(t *testing.T) {
 			t.Errorf("%s: %q", name, text)
 		}
 	}
-	for _, text := range []string{p.NoDecision(""), p.NoDecision("line 1: x"), p.BrokenDecision("x"), p.UnknownTool("x"), p.SkillUnknown("x"), p.SkillLoaded("x", "y"), p.Denied(""), p.LoopWarning("x", 2), ResultText("x", tool.Result{}, 0, "")} {
+	for _, text := range []string{p.NoDecision(""), p.NoDecision("line 1: x"), p.BrokenDecision("x"), p.UnknownTool("x"), p.SkillUnknown("x"), p.SkillLoaded("x", "y", nil), p.SkillLoaded("x/y", "y", nil), p.Denied(""), p.LoopWarning("x", 2), ResultText("x", tool.Result{}, 0, "")} {
 		if !isTurn(text) {
 			t.Errorf("%q is not known as a turn", text)
 		}
