@@ -62,7 +62,7 @@ func (t *chatSession) do(ctx context.Context, line string) error {
 			return err
 		}
 	}
-	return value.Errorf(value.Invalid, "there is no command and no skill /%s%s", name, value.DidYouMean("/"+name, known)).
+	return value.Errorf(value.Invalid, "there is no command /%s%s", name, value.DidYouMean("/"+name, known)).
 		WithHint("list the commands: /help; or begin a message with // to send a slash")
 }
 
