@@ -30,7 +30,7 @@ func FuzzFrame(f *testing.F) {
 				break
 			}
 		}
-		for _, s := range h.sorted() {
+		for _, s := range sorted(h.steps) {
 			checkStep(t, h, s, store)
 		}
 	})
@@ -133,7 +133,7 @@ func TestSomeRecords(t *testing.T) {
 			t.Errorf("a record of kind %d: %v", r.kind, err)
 		}
 	}
-	for _, s := range h.sorted() {
+	for _, s := range sorted(h.steps) {
 		_, err := s.entry(&h.run, store)
 		check(t, err)
 	}

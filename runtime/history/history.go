@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
@@ -41,7 +42,7 @@ func (j *Journal) Entries(ctx context.Context, run string) iter.Seq2[Entry, erro
 			yield(Entry{}, err)
 			return
 		}
-		for _, s := range h.sorted() {
+		for _, s := range sorted(h.steps) {
 			if !yield(s.entry(&h.run, j.store)) {
 				return
 			}
@@ -52,11 +53,9 @@ func (j *Journal) Entries(ctx context.Context, run string) iter.Seq2[Entry, erro
 	}
 }
 
-func (h *history) sorted() []*step {
-	list := make([]*step, 0, len(h.steps))
-	for _, s := range h.steps {
-		list = append(list, s)
-	}
+// sorted returns steps in their order.
+func sorted(steps map[string]*step) []*step {
+	list := slices.Collect(maps.Values(steps))
 	slices.SortFunc(list, func(a, b *step) int { return slices.Compare(a.place, b.place) })
 	return list
 }

@@ -27,9 +27,10 @@ type Log struct {
 	events    sync.Mutex // held while an event is numbered, recorded and delivered
 	lastEvent uint64     // the number of the last event
 
-	mu    sync.Mutex
-	steps map[string]*step // by place
-	why   error            // why it accepts no more records, or nil
+	mu      sync.Mutex
+	steps   map[string]*step // by place
+	earlier []*step          // those of earlier processes, sorted; nil until Inside is called
+	why     error            // why it accepts no more records, or nil
 	// completed stands for the steps that this process has completed.
 	completed step
 
@@ -63,6 +64,23 @@ func (l *Log) Recorded(p tool.StepPath) (Entry, bool, error) {
 	}
 	e, err := s.entry(&l.run, l.j.store)
 	return e, true, err
+}
+
+// Inside implements [Record].
+func (l *Log) Inside(at tool.StepPath) (numbers []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.earlier == nil {
+		l.earlier = slices.DeleteFunc(sorted(l.steps), func(s *step) bool { return s.records == nil })
+	}
+	for next := 0; ; next++ {
+		i, _ := slices.BinarySearchFunc(l.earlier, at.Child(next), func(s *step, p tool.StepPath) int { return slices.Compare(s.place, p) })
+		if i == len(l.earlier) || len(l.earlier[i].place) <= len(at) || !slices.Equal(l.earlier[i].place[:len(at)], at) {
+			return numbers
+		}
+		next = l.earlier[i].place[len(at)]
+		numbers = append(numbers, next)
+	}
 }
 
 // Notes yields the decisions of the run as of when this log was opened, by step. It

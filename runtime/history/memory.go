@@ -127,7 +127,7 @@ func (m *Memory) load(e Entry) error {
 		}
 		add(effectSettled, e.Settled, func(r *recorder) { r.outcome(&e.Outcome, failure) })
 	}
-	l.steps[s.name] = s
+	l.steps[s.name], l.earlier = s, nil
 	return err
 }
 

@@ -149,7 +149,7 @@ func (j *Journal) questions(ctx context.Context, run string) (open []Asked, lost
 		return nil, lost, nil
 	}
 	sent, err := h.answers()
-	for _, s := range h.sorted() {
+	for _, s := range sorted(h.steps) {
 		if !s.isOpen() {
 			continue
 		}

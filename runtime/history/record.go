@@ -35,6 +35,9 @@ type Record interface {
 	// Recorded returns the entry of a step as of when the record was opened, and
 	// whether there is one. It fails with kind Failed if a value was lost.
 	Recorded(at tool.StepPath) (Entry, bool, error)
+	// Inside returns the numbers of the steps inside a step as of when the record was opened, in order. Numbers
+	// are missing: of notices, for example, nothing is recorded.
+	Inside(at tool.StepPath) []int
 	// Notes yields the decisions of the run as of when the record was opened, by step.
 	// It fails if a value was lost.
 	Notes() iter.Seq2[*value.Dict, error]
@@ -123,6 +126,7 @@ func (None) Keeps() bool                                                      { 
 func (None) Key(tool.StepPath) string                                         { return "" }
 func (None) Recall(tool.Effect, *tool.Func) (*Entry, Recollection, error)     { return nil, Unknown, nil }
 func (None) Recorded(tool.StepPath) (Entry, bool, error)                      { return Entry{}, false, nil }
+func (None) Inside(tool.StepPath) []int                                       { return nil }
 func (None) Notes() iter.Seq2[*value.Dict, error]                             { return func(func(*value.Dict, error) bool) {} }
 func (None) Changes(bool) iter.Seq2[Entry, error]                             { return func(func(Entry, error) bool) {} }
 func (None) Intend(context.Context, Intent) error                             { return nil }

@@ -543,3 +543,31 @@ func TestNone(t *testing.T) {
 		t.Errorf("%v, question %d, answer %v, cancel %v", err, q.N, a, cancel)
 	}
 }
+
+// TestInside lists the numbers of recorded steps inside others, which have gaps, as of when the record was opened.
+func TestInside(t *testing.T) {
+	t.Parallel()
+	eachRecord(t, func(t *testing.T, i implementation) {
+		r := i.begin()
+		for _, at := range []string{"2", "10.1", "3.1.4", "10", "2.12", "2.0", "2.5.1", "20"} {
+			did(t, r, place(at), tool.Read, "x")
+		}
+		check(t, r.Note(context.Background(), place("7"), value.NewDict("a", int64(1))))
+		if got := r.Inside(nil); got != nil {
+			t.Errorf("a new record has the steps %v", got)
+		}
+		r = i.resume(r)
+		did(t, r, place("2.13"), tool.Read, "x")
+		for at, want := range map[string][]int{"": {2, 3, 7, 10, 20}, "2": {0, 5, 12}, "3": {1}, "3.1": {4}, "3.1.4": nil, "10": {1}, "1": nil, "20": nil, "99": nil} {
+			var in tool.StepPath
+			if at != "" {
+				in = place(at)
+			}
+			for name, r := range map[string]Record{"record": r, "replay": NewReplay(r, false, nil)} {
+				if got := r.Inside(in); !slices.Equal(got, want) {
+					t.Errorf("%s: inside %q are %v, want %v", name, at, got, want)
+				}
+			}
+		}
+	})
+}

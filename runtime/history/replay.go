@@ -79,6 +79,9 @@ func (p *Replay) Script() tool.Script { return p.record.Script() }
 // Recorded implements [Record].
 func (p *Replay) Recorded(at tool.StepPath) (Entry, bool, error) { return p.record.Recorded(at) }
 
+// Inside implements [Record].
+func (p *Replay) Inside(at tool.StepPath) []int { return p.record.Inside(at) }
+
 // Notes implements [Record].
 func (p *Replay) Notes() iter.Seq2[*value.Dict, error] { return p.record.Notes() }
 

@@ -42,7 +42,7 @@ func (j *Journal) Times(ctx context.Context, run string) (*Times, error) {
 		}
 	}
 	t.away = h.away
-	for _, s := range h.sorted() {
+	for _, s := range sorted(h.steps) {
 		if s.questions == 0 {
 			continue
 		}

@@ -30,10 +30,13 @@ func (p echo) entry(entry *history.Entry) {
 }
 
 // inside emits the events of the recorded effects of the call at a step, or of several calls
-// that were made in parallel.
+// that were made in parallel. A call that was made again is a step inside the call, too.
 func (p echo) inside(at tool.StepPath) {
 	record := p.Run.record
-	for n := 1; ; n++ {
+	for _, n := range record.Inside(at) {
+		if n == 0 {
+			continue // the commit before the step itself
+		}
 		found := false
 		for _, inside := range []tool.StepPath{at.Child(n).Child(0), at.Child(n)} {
 			if entry, ok, err := record.Recorded(inside); err == nil && ok && !entry.Intended.IsZero() {
@@ -41,12 +44,8 @@ func (p echo) inside(at tool.StepPath) {
 				p.entry(&entry)
 			}
 		}
-		if _, several, _ := record.Recorded(at.Child(n).Child(1)); !found && several {
-			found = true
-			p.inside(at.Child(n))
-		}
 		if !found {
-			return
+			p.inside(at.Child(n))
 		}
 	}
 }
