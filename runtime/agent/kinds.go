@@ -138,14 +138,7 @@ func (k *kinds) resume(ctx context.Context, h *host.Host, r *host.Recorded, by *
 // reopen begins a recorded turn again, with the recorded settings of its agent. A replay has the
 // tools as the run has called them.
 func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *Agent, replays bool) (*turn, error) {
-	settings, err := ReadSettings(r.Options)
-	if err == nil && r.Session == "" {
-		err = value.Errorf(value.Failed, "no session")
-	}
-	if err != nil {
-		return nil, dialog.Unreadable("run '"+r.ID+"'", err)
-	}
-	turn, err := conversation.ReadTurn(r.Session, r)
+	settings, turn, err := readTurn(ctx, h, r.Session, r)
 	if err != nil {
 		return nil, err
 	}
@@ -179,6 +172,25 @@ func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *
 		t.noted = hooks.RecordedNotes(ctx, h, r.ID)
 	}
 	return t, err
+}
+
+// readTurn returns what the run of a turn of a session has recorded of its agent, and of the conversation. If that is
+// damaged, nobody can continue the turn: its run is stuck.
+func readTurn(ctx context.Context, h *host.Host, session string, r *host.Recorded) (Settings, *conversation.Turn, error) {
+	settings, err := ReadSettings(r.Options)
+	if err == nil && session == "" {
+		err = value.Errorf(value.Failed, "no session")
+	}
+	if err != nil {
+		err = dialog.Unreadable("run '"+r.ID+"'", err)
+		h.Stick(ctx, r.ID, err)
+		return settings, nil, err
+	}
+	turn, err := conversation.ReadTurn(session, r)
+	if err != nil {
+		h.Stick(ctx, r.ID, err)
+	}
+	return settings, turn, err
 }
 
 // options returns the options with which a run is resumed: those of by, of the agent with

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
@@ -169,7 +168,7 @@ func (s *Session) load(ctx context.Context, runID string) error {
 	}
 	fresh := s.agent.newSession(s.id)
 	fresh.reoffered = s.reoffered
-	turn, err := conversation.ReadTurn(s.id, &r)
+	settings, turn, err := readTurn(ctx, s.agent.host, s.id, &r)
 	if err == nil {
 		err = fresh.restore(turn, false)
 	}
@@ -181,9 +180,7 @@ func (s *Session) load(ctx context.Context, runID string) error {
 	} else if err := fresh.rebuild(ctx, &r, turn.Task); err != nil {
 		return err
 	}
-	if err := fresh.adapt(&r, turn); err != nil {
-		return err
-	}
+	fresh.change(settings, turn.Tools)                  // the turn may have had an agent with another model, format or tools
 	fresh.state.Marks.Restore(s.state.Marks.Recorded()) // of what was attached to the next message
 	fresh.state.AddReviewed(s.state.Reviewed)
 	s.state, s.past, s.stale, s.turn = fresh.state, fresh.past, false, nil

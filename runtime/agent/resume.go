@@ -6,7 +6,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
-	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -64,17 +63,6 @@ func (s *Session) restore(turn *conversation.Turn, offer bool) error {
 	}
 	s.state, s.runID = turn.Before(s.state), turn.ID
 	s.kept.Leave(turn.Files())
-	return nil
-}
-
-// adapt prepares the session for its own agent. The last turn may have had an agent with
-// another model, format or tools.
-func (s *Session) adapt(r *host.Recorded, turn *conversation.Turn) error {
-	was, err := ReadSettings(r.Options)
-	if err != nil {
-		return dialog.Unreadable("run '"+r.ID+"'", err)
-	}
-	s.change(was, turn.Tools)
 	return nil
 }
 

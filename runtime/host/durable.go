@@ -163,7 +163,7 @@ type Recorded struct {
 }
 
 // Recorded returns a recorded run by its ID. It fails with kind NotFound for an unknown ID,
-// and with Failed if the record is damaged.
+// and with Failed if the record is damaged: a run that has not ended is [history.Stuck] then.
 func (h *Host) Recorded(ctx context.Context, runID string) (Recorded, error) {
 	j, err := h.journal()
 	if err != nil {
@@ -171,9 +171,19 @@ func (h *Host) Recorded(ctx context.Context, runID string) (Recorded, error) {
 	}
 	log, err := j.Read(ctx, runID)
 	if err != nil {
+		h.Stick(ctx, runID, err)
 		return Recorded{}, err
 	}
 	return Recorded{log.Run(), log.Script()}, nil
+}
+
+// Stick marks a run that has not ended as [history.Stuck] if why, the error with which what is recorded of it cannot
+// be read, is of kind Failed. It is for what programs have recorded in the Options of a run. With the context of an
+// effect or of a handler in Go, it does nothing.
+func (h *Host) Stick(ctx context.Context, runID string, why error) {
+	if j, err := h.journal(); err == nil && !h.gate.InCall(ctx) {
+		j.Stick(ctx, runID, why)
+	}
 }
 
 func resumeCall(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
@@ -264,9 +274,6 @@ func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
 	r, err := h.Recorded(ctx, runID)
 	switch {
 	case err != nil:
-		if j, e := h.journal(); e == nil && !h.gate.InCall(ctx) {
-			j.Stick(ctx, runID, err)
-		}
 		return gate.Failed(err)
 	case r.State == history.Done:
 		return h.resultOf(ctx, &r)
