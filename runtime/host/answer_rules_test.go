@@ -61,9 +61,26 @@ func byRules(q *tool.Question) tool.Answer {
 	return tool.Answer{Yes: true, Rules: q.Rules, Each: q.Each}
 }
 
-// net is a module whose function send takes http.post:HOST.
+// net is a module whose function send takes http.post:HOST, and login the secret KEY for the host too. key returns
+// the placeholder of the secret.
 func net(sent *[]string) tool.Module {
+	to := tool.Param{Name: "to", Type: tool.Type{Name: tool.TypeString}, Required: true}
 	return tool.Module{Name: "net", Funcs: []tool.Func{{
+		Name: "key", Kind: tool.Read,
+		Target: func(*value.Dict) ([]tool.Capability, error) {
+			return []tool.Capability{{Name: "secret", Target: "KEY@"}}, nil
+		},
+		Do: func(context.Context, tool.Effect, tool.Grant) (tool.Outcome, error) { return tool.Outcome{}, nil },
+	}, {
+		Name: "login", Kind: tool.External, Params: []tool.Param{to},
+		Target: func(args *value.Dict) ([]tool.Capability, error) {
+			return []tool.Capability{{Name: "http.post", Target: args.Text("to")}, {Name: "secret", Target: "KEY@" + args.Text("to")}}, nil
+		},
+		Do: func(_ context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
+			*sent = append(*sent, e.Args.Text("to"))
+			return tool.Outcome{}, g.Check(tool.Capability{Name: "secret", Target: "KEY@" + e.Args.Text("to")}) // as http does when it sends it
+		},
+	}, {
 		Name: "send", Kind: tool.External, Params: []tool.Param{{Name: "to", Type: tool.Type{Name: tool.TypeString}, Required: true}},
 		Target: func(args *value.Dict) ([]tool.Capability, error) {
 			return []tool.Capability{{Name: "http.post", Target: args.Text("to")}}, nil
@@ -121,6 +138,14 @@ func TestRulesAnswerExactly(t *testing.T) {
 		{"two needs, one of them used", "net.send(to)", "needs = ['http', 'shell']",
 			[]string{`t call: each effect`, `t net.send: {tool: t, capability: "http.post:a.example"}`},
 			[]string{`t call: each effect`, `t net.send: {tool: t, capability: "http.post:b.example"}`}},
+		{"a host and its secret", "net.key()\nnet.login('a.example')", "needs = ['http.post:a.example', 'secret:KEY@a.example']",
+			[]string{`t call: {tool: t, capability: "http.post:a.example"}{tool: t, capability: "secret:KEY@a.example"}`}, nil},
+		{"any host and its secret", "net.key()\nnet.login(to)", "needs = ['http', 'secret:KEY@*.example']",
+			[]string{`t call: each effect`, `t net.login: {tool: t, capability: "http.post:a.example"}{tool: t, capability: "secret:KEY@a.example"}`},
+			[]string{`t net.login: {tool: t, capability: "http.post:b.example"}{tool: t, capability: "secret:KEY@b.example"}`}},
+		{"any host, and a secret of one", "net.key()\nnet.send('b.example')\nnet.login('a.example')", "needs = ['http', 'secret:KEY@a.example']",
+			[]string{`t call: each effect`, `t net.send: {tool: t, capability: "http.post:b.example"}`,
+				`t net.login: {tool: t, capability: "http.post:a.example"}{tool: t, capability: "secret:KEY@a.example"}`}, nil},
 		{"a risky one that needs nothing", "return 1", "risky = True", []string{`t call: {capability: "tool:t"}`}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -144,6 +169,43 @@ func TestRulesAnswerExactly(t *testing.T) {
 			}
 			if strings.Contains(tt.body, "net.send(to)") && len(sent) == 0 {
 				t.Error("nothing was sent")
+			}
+		})
+	}
+}
+
+// TestRulesThatAskForSecrets asks once about a host and the secret that it gets, by whatever rule, and not about
+// the call before: a yes is for this host and this secret alone.
+func TestRulesThatAskForSecrets(t *testing.T) {
+	t.Parallel()
+	const both = "http.post:a.example secret:KEY@a.example"
+	for _, tt := range []struct {
+		name  string
+		rules []string
+		by    tool.Caller
+		asked []string // what each question takes
+	}{
+		{"about both, by a model", []string{"ask http", "ask secret"}, tool.ByModel, []string{both, "http.post:b.example secret:KEY@b.example"}},
+		{"about both, by a person", []string{"ask http", "ask secret"}, tool.ByPerson, []string{both, "http.post:b.example secret:KEY@b.example"}},
+		{"about the secret, by a person", []string{"ask secret"}, tool.ByPerson, []string{"secret:KEY@a.example", "secret:KEY@b.example"}},
+		{"about one host, by a person", []string{"ask http:a.example", "ask secret:KEY@b.example"}, tool.ByPerson, []string{"http.post:a.example", "secret:KEY@b.example"}},
+		{"about the host alone, by a model", []string{"ask http"}, tool.ByModel, []string{"http secret:KEY@*.example", "http.post:a.example", "http.post:b.example"}},
+		{"about the secret alone, after a part was allowed", []string{"ask secret:KEY@a.example", "allow http for t", "allow secret:KEY@b.example for t"}, tool.ByModel, []string{"secret:KEY@a.example"}},
+		{"about the host, after a part was allowed", []string{"ask http:a.example", "allow http:b.example for t", "allow secret:KEY@b.example for t"}, tool.ByModel, []string{both}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var sent, asked []string
+			who := &ruler{answer: func(q *tool.Question) tool.Answer {
+				asked = append(asked, strings.Join(value.Map(q.Capabilities, tool.Capability.String), " "))
+				return tool.Answer{Yes: true}
+			}}
+			r := netRig(t, &sent, who, func(o *host.Options) { o.Rules = rules(t, tt.rules...) })
+			r.script("to: str", "net.key()\nnet.login(to)\nnet.login('b.example')", "needs = ['http', 'secret:KEY@*.example']")
+			if _, err := r.Call(context.Background(), tool.Call{Tool: "t", Args: value.NewDict("to", "a.example"), Caller: tt.by}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.asked, asked); diff != "" || len(sent) != 2 {
+				t.Errorf("asked (-want +got):\n%s\nsent %q", diff, sent)
 			}
 		})
 	}
@@ -185,7 +247,8 @@ func TestNoRule(t *testing.T) {
 	}{
 		{"a rule asks for the effect", "net.send(to)", "needs = ['http']", []string{"ask http.post:a.example", "allow http for t"}, "t net.send: a rule asks each time: ask http.post:a.example (my config)"},
 		{"a rule asks for the call", "net.send(to)", "needs = ['http']", []string{"ask tool:t"}, "t call: a rule asks each time: ask tool:t (my config)"},
-		{"a rule asks for the need", "net.send(to)", "needs = ['http.post:a.example']", []string{"ask http"}, "t call: a rule asks each time: ask http (my config)"},
+		{"a rule asks for the need", "net.send(to)", "needs = ['http.post:a.example']", []string{"ask http"}, "t net.send: a rule asks each time: ask http (my config)"},
+		{"a rule asks for one of two needs", "net.send(to)", "needs = ['http.post:a.example', 'shell:ls']", []string{"ask http"}, "t call: a rule asks each time: ask http (my config)"},
 		{"a rule asks for a file", "fs.write('x', 'x')", "needs = ['fs.write']", []string{"ask fs.write:x"}, "t fs.write: a rule asks each time: ask fs.write:x (my config)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

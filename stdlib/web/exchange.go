@@ -183,7 +183,7 @@ func (x *exchange) granted(text string) ([]string, error) {
 	}
 	names := secret.Names(text)
 	for _, name := range names {
-		if err := checkGrant(x.grant, tool.Capability{Name: "secret", Target: name + "@" + x.url.Host}); err != nil {
+		if err := checkGrant(x.grant, secretFor(name, x.url)); err != nil {
 			return nil, err
 		}
 	}
@@ -287,6 +287,11 @@ func checkGrant(g tool.Grant, c tool.Capability) error {
 // capabilityOf is what a request takes.
 func capabilityOf(method string, u *hostURL) tool.Capability {
 	return tool.Capability{Name: "http." + strings.ToLower(method), Target: u.Host}
+}
+
+// secretFor is what a request takes that sends a secret.
+func secretFor(name string, u *hostURL) tool.Capability {
+	return tool.Capability{Name: "secret", Target: name + "@" + u.Host}
 }
 
 // failed words what went wrong with a connection. What the context ended is

@@ -92,7 +92,11 @@ func (n *Network) row(method string, f tool.Func) tool.Func {
 		if err != nil {
 			return nil, n.secrets.ScrubError(err)
 		}
-		return []tool.Capability{capabilityOf(m, u)}, nil
+		takes := []tool.Capability{capabilityOf(m, u)}
+		for _, name := range secretsIn(args) { // one question is about the host and what it gets
+			takes = append(takes, secretFor(name, u))
+		}
+		return takes, nil
 	}
 	f.Do = func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
 		ask, err := readRequest(method, e.Args)
@@ -104,6 +108,26 @@ func (n *Network) row(method string, f tool.Func) tool.Func {
 		return tool.Outcome{Value: v}, n.secrets.ScrubError(err)
 	}
 	return f
+}
+
+// secretsIn returns the names of the secrets that a request sends.
+func secretsIn(args *value.Dict) []string {
+	var names []string
+	for _, v := range args.Dict("headers").All() {
+		text, _ := row.Scalar(v)
+		names = append(names, secret.Names(text)...)
+	}
+	for _, v := range args.Dict("params").All() {
+		if text, _ := v.(string); isPlaceholder(text) {
+			names = append(names, secret.Names(text)...)
+		}
+	}
+	for _, v := range args.Elements("auth") {
+		text, _ := v.(string)
+		names = append(names, secret.Names(text)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // do makes a request and shapes the answer. It ends when its time is

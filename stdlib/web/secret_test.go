@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
@@ -82,6 +83,36 @@ func TestSecretIsSent(t *testing.T) {
 	d.answer("http.get", "url", u, "auth", value.List{"{{secret:TOKEN}}", ""})
 	if user, password, _ := got.BasicAuth(); user != aToken || password != "" {
 		t.Errorf("the server got %q and %q", user, password)
+	}
+}
+
+// TestRequestTakesItsSecrets checks that a request takes the secrets that it sends, for its host, so that one
+// question is about all of it.
+func TestRequestTakesItsSecrets(t *testing.T) {
+	t.Parallel()
+	d := newTLSNet(t, &Options{}, func(http.ResponseWriter, *http.Request) {})
+	for _, tt := range []struct {
+		name string
+		args []value.Value
+		want []string // beside http.get
+	}{
+		{"http.get", nil, nil},
+		{"http.get", []value.Value{"headers", value.NewDict("Authorization", "Bearer {{secret:B}}", "X-Key", "{{secret:A}}{{secret:B}}", "X-No", nil)}, []string{"secret:A@example.com:8443", "secret:B@example.com:8443"}},
+		{"http.get", []value.Value{"params", value.NewDict("key", "{{secret:A}}", "n", int64(1))}, []string{"secret:A@example.com:8443"}},
+		{"http.get", []value.Value{"params", value.NewDict("key", "it is {{secret:A}}")}, nil}, // which is refused
+		{"http.get", []value.Value{"auth", value.List{"me", "{{secret:A}}"}}, []string{"secret:A@example.com:8443"}},
+		{"http.get", []value.Value{"headers", value.NewDict("X", "{{secret:}} {{secret:A} {secret:A}}")}, nil},
+		{"http.request", []value.Value{"method", "GET", "headers", value.NewDict("X", "{{secret:A}}")}, []string{"secret:A@example.com:8443"}},
+		{"http.post", []value.Value{"json", "{{secret:A}}"}, nil}, // which is sent as it is
+	} {
+		f := d.Func(tt.name)
+		bound, err := f.Bind(nil, value.NewDict(append([]value.Value{"url", "https://example.com:8443/"}, tt.args...)...))
+		rowtest.NoError(t, err)
+		takes, err := f.Target(bound)
+		rowtest.NoError(t, err)
+		if got := value.Map(takes[1:], tool.Capability.String); !slices.Equal(got, tt.want) || !strings.HasPrefix(takes[0].String(), "http.") {
+			t.Errorf("%s %v takes %v, want %v", tt.name, tt.args, takes, tt.want)
+		}
 	}
 }
 

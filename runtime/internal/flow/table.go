@@ -125,7 +125,10 @@ func (c Choice) hasOnly(url string) bool {
 // Sum returns the Sum of a source for a request, or "" for an effect that is not a request, or
 // does not only read.
 func Sum(args *value.Dict, takes []tool.Capability) string {
-	if len(takes) == 0 || slices.ContainsFunc(takes, func(c tool.Capability) bool { return c.Name != "http.get" && c.Name != "http.head" }) {
+	other := func(c tool.Capability) bool {
+		return c.Name != "http.get" && c.Name != "http.head" && c.Name != "secret" // whose name is in the arguments
+	}
+	if len(takes) == 0 || takes[0].Name == "secret" || slices.ContainsFunc(takes, other) {
 		return ""
 	}
 	form, err := value.Append(nil, args)

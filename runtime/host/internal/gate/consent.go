@@ -91,10 +91,15 @@ func (p *Pass) approve(ctx context.Context) error {
 	if !answered && p.Run.gate.changed() {
 		return p.approve(ctx)
 	}
-	if !answered && !risky && verdict != tool.Ask && p.tool.Location != tool.Embedded && rights.Partly(&p.rights, open) {
+	switch begins := !answered && !risky && verdict != tool.Ask && p.tool.Location != tool.Embedded; {
+	case begins && rights.Partly(&p.rights, open):
 		d.why, p.consent.each = "rules allow a part of it, and each other effect asks", true
-	} else if err := p.askCall(ctx, &d, read); err != nil {
-		return p.refused(d, err)
+	case begins && p.rights.AskLater(open):
+		d.why, p.consent.each = "rules ask about each of its effects", true
+	default:
+		if err := p.askCall(ctx, &d, read); err != nil {
+			return p.refused(d, err)
+		}
 	}
 	p.consent.approved, p.consent.asksChanges = !p.consent.each, p.consent.each
 	p.allowed(d)

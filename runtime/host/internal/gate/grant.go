@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/host/internal/request"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
@@ -69,6 +70,9 @@ func (s *step) permit(ctx context.Context) error {
 		if c.Name == s.exact.Name && verdict == tool.Unruled {
 			verdict, r = may.Judge(s.exact)
 		}
+		if verdict != tool.Allow && isUnsent(c) {
+			continue
+		}
 		switch verdict {
 		case tool.Ask:
 			if slices.Contains(p.consent.reads, c) {
@@ -90,6 +94,11 @@ func (s *step) permit(ctx context.Context) error {
 		return s.askFor(ctx, s.takes, asks, read)
 	}
 	if asks != nil {
+		for _, c := range unruled { // which would ask next
+			if p.consent.each && asksItself(s, c) && !slices.Contains(s.approved, c) {
+				asked = append(asked, c)
+			}
+		}
 		if p.consent.probe {
 			return value.Errorf(value.Denied, "approval is impossible in an availability check, but a rule requires it: %s", rights.RuleText(asks))
 		}
@@ -109,6 +118,10 @@ func (s *step) permit(ctx context.Context) error {
 	}
 	return nil
 }
+
+// isUnsent reports whether a capability is for the placeholder of a secret. Scripts get it without a question:
+// the request that sends the secret asks about its host.
+func isUnsent(c tool.Capability) bool { return c.Name == "secret" && strings.HasSuffix(c.Target, "@") }
 
 // check is the Check of the [tool.Grant]: it checks a further capability that the effect uses
 // while it runs. If a rule asks, it asks for approval, unless the effect only reads. A search

@@ -112,6 +112,19 @@ func Partly(r *Rights, open []tool.Capability) bool {
 	return len(judged) > 0 && !r.Program && !slices.ContainsFunc(judged, func(need tool.Capability) bool { return !some(need) })
 }
 
+// AskLater reports whether rules ask about everything that the open needs of a call cover. A question about
+// the call would be followed by one about each effect.
+func (r *Rights) AskLater(open []tool.Capability) bool {
+	return len(open) > 0 && !slices.ContainsFunc(open, func(need tool.Capability) bool {
+		for by := r; by != nil; by = by.caller() {
+			if r.ruling(tool.Ask, by.Of, need) != nil {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // isPart reports whether a capability is a part of a need. A command line is a part of what a need for its
 // program or for every command line allows.
 func isPart(need, c tool.Capability) bool {
