@@ -1,8 +1,11 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -177,5 +180,88 @@ func TestRuleForACommandLine(t *testing.T) {
 		s.types("n\n")
 		s.expect("refused")
 		s.ends(0)
+	}
+}
+
+// TestChatRulesForASecret answers, by one rule each and in one change, what a tool asks about a server and the
+// secret that it sends there. The next call of the chat does not ask, and a task that asks can be answered later.
+func TestChatRulesForASecret(t *testing.T) {
+	t.Parallel()
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Header.Get("Authorization"))
+		_, _ = w.Write([]byte("found"))
+	}))
+	t.Cleanup(server.Close)
+	at := strings.TrimPrefix(server.URL, "http://")
+	dir, home := t.TempDir(), t.TempDir()
+	file := putChatFile(t, home, "config.yaml", "secrets: {KEY: {file: key}}\nhttp: {private: [\"127.0.0.0/8\"]}\ntrusted_sources: [\"http:"+at+"\"]\n")
+	putChatFile(t, home, "key", "key-123456789\n")
+	putChatFile(t, home, "tools/look_up.star", `def look_up(host: str):
+    """Ask a server."""
+    return http.get("http://" + host + "/", headers = {"Authorization": "Bearer " + secret("KEY")})["text"]
+
+tool(look_up, needs = ["http.get", "secret:KEY@`+at+`"])
+`)
+	call := `'{"tool_decision": {"action": "look_up", "input": {"host": "` + at + `"}, "status": "continue"}}'`
+	model := putChatFile(t, dir, "m.star", `def reply(messages, turn):
+    last = messages[-1]["content"]
+    return "It is done." if "RESULT" in last or "ERROR" in last else `+call+`
+`)
+	begins := func(s *sitting) {
+		s.expect("[r]ule [?], then Enter: ")
+		s.types("r\n")
+		s.expect("[b]egin [N]ot now, then Enter: ")
+		s.types("b\n")
+	}
+	agrees := func(s *sitting) {
+		s.expect("look_up may request " + at + " and send data in the URL without a question")
+		s.expect("look_up may use the secret KEY@" + at + " without a question")
+		s.expect("[w]rite it and approve [N]o, then Enter: ")
+		s.types("w\n")
+	}
+	s := sit(t, dir, []string{"CASSIDY_HOME=" + home}, "--model", "script:"+model, "--tools", "look_up")
+	s.atPrompt()
+	s.types("go\r")
+	begins(s)
+	s.expect("may this tool do this?")
+	s.expect("http.get:" + at)
+	s.expect("secret:KEY@" + at)
+	s.expect("[r]ule [?], then Enter: ")
+	s.types("r\n")
+	agrees(s)
+	s.expect("It is done.")
+	s.atPrompt()
+	s.types("go\r")
+	s.expect("It is done.")
+	s.atPrompt()
+	s.types("/quit\r")
+	s.ends(0)
+	text, _ := os.ReadFile(file)
+	rules := `allow:
+  - {tool: look_up, capability: "http.get:` + at + `", `
+	if !strings.Contains(string(text), rules) || strings.Count(string(text), "tool: look_up") != 2 || !slices.Equal(got, []string{"Bearer key-123456789", "Bearer key-123456789"}) {
+		t.Errorf("the config is:\n%s\nthe server got %q", text, got)
+	}
+
+	// Later, in the same words, once the rules are removed.
+	before, _, _ := strings.Cut(string(text), "allow:")
+	putChatFile(t, home, "config.yaml", before)
+	env := []string{"CASSIDY_HOME=" + home}
+	s = sitAt(t, dir, env, "task", "Ask", "--model", "script:"+putChatFile(t, dir, "task.star", `def reply(messages, turn):
+    return "TASK COMPLETE: done" if turn else `+call+`
+`), "--tools", "look_up", "--run-id", "later")
+	begins(s)
+	s.expect("may this tool do this?")
+	s.expect("[r]ule [?], then Enter: ")
+	s.types("\x04")
+	s.expect("cassidy runs answer later yes; to allow it from now on: cassidy runs answer later --rule")
+	s.ends(6)
+	s = sitAt(t, dir, env, "runs", "answer", "later", "--rule", "--resume")
+	agrees(s)
+	s.expect("done")
+	s.ends(0)
+	if len(got) != 3 {
+		t.Errorf("the server got %q", got)
 	}
 }

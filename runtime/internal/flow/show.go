@@ -86,10 +86,26 @@ func Because(why string, read []Source) string {
 // Unapproved returns the error of a question that nobody can answer, with a hint how to trust the
 // sources.
 func Unapproved(err *value.Error, read []Source) *value.Error {
+	if how := trustHint(read); how != "" {
+		return err.WithHint("run the command in a terminal; or, %s; in Go, set Options.Approver or Options.TrustedSources", how)
+	}
+	return err.WithHint("run the command in a terminal; in Go, set Options.Approver")
+}
+
+// NoRule returns why no rule answers a question about the sources, and what does instead.
+func NoRule(read []Source) string {
+	text := "after the model has read untrusted text, this asks whatever rules allow"
+	if how := trustHint(read); how != "" {
+		text += "; " + how
+	}
+	return text
+}
+
+// trustHint says how to trust the sources, or is "".
+func trustHint(read []Source) string {
 	list := Trusting(read)
 	if len(list) == 0 {
-		return err.WithHint("run the command in a terminal; in Go, set Options.Approver")
+		return ""
 	}
-	sources := strings.Join(value.Map(list, strconv.Quote), ", ")
-	return err.WithHint("run the command in a terminal; or, if only people whom you trust can write to the source, add to your config: trusted_sources: [%s]; in Go, set Options.Approver or Options.TrustedSources", sources)
+	return "if only people whom you trust can write to the source, add to your config: trusted_sources: [" + strings.Join(value.Map(list, strconv.Quote), ", ") + "]"
 }

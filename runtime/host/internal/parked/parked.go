@@ -118,7 +118,11 @@ func Interruption(run string, e *value.Error) *value.Error {
 func hint(e *history.ParkedError) string {
 	switch n := len(e.Questions); {
 	case n > 1:
-		return fmt.Sprintf("cassidy runs show %s lists the questions; cassidy runs answer %s STEP yes", e.Run, e.Run)
+		text := fmt.Sprintf("cassidy runs show %[1]s lists the questions; cassidy runs answer %[1]s STEP yes", e.Run)
+		if slices.ContainsFunc(e.Questions, allowable) {
+			text += fmt.Sprintf("; to allow one from now on: cassidy runs answer %s STEP --rule", e.Run)
+		}
+		return text
 	case n == 0:
 		return fmt.Sprintf("cassidy runs resume %s", e.Run)
 	case e.Questions[0].Form != nil:
@@ -127,11 +131,14 @@ func hint(e *history.ParkedError) string {
 		return fmt.Sprintf("cassidy runs answer %s --text \"…\"", e.Run)
 	case slices.Contains(e.Questions[0].Capabilities, flow.Notes): // a yes without a look would keep a text that nobody has read
 		return fmt.Sprintf("cassidy runs answer %s shows the note and asks you", e.Run)
-	case len(e.Questions[0].Rules) > 0:
+	case allowable(e.Questions[0]):
 		return fmt.Sprintf("cassidy runs answer %[1]s yes; to allow it from now on: cassidy runs answer %[1]s --rule", e.Run)
 	}
 	return fmt.Sprintf("cassidy runs answer %s yes", e.Run)
 }
+
+// allowable reports whether rules can answer a question, now or at each effect of the call.
+func allowable(q tool.Question) bool { return len(q.Rules) > 0 || q.Each }
 
 // Waits collect what a run waits for: questions, times and repairs. The zero value is ready to
 // use, and safe for concurrent use.

@@ -73,6 +73,30 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// TestHintOfRules checks that the hint of an approval says how to allow it from now on, if rules can.
+func TestHintOfRules(t *testing.T) {
+	rule := []tool.Rule{{Verdict: tool.Allow, Tool: "t", Capability: tool.Capability{Name: "http", Target: "a.example"}}}
+	for _, tt := range []struct {
+		questions []tool.Question
+		want      string
+	}{
+		{[]tool.Question{{Rules: rule}}, "cassidy runs answer r yes; to allow it from now on: cassidy runs answer r --rule"},
+		{[]tool.Question{{Each: true}}, "cassidy runs answer r yes; to allow it from now on: cassidy runs answer r --rule"},
+		{[]tool.Question{{NoRule: "a rule asks each time"}}, "cassidy runs answer r yes"},
+		{[]tool.Question{{NoRule: "a rule asks each time"}, {Rules: rule}}, "cassidy runs show r lists the questions; cassidy runs answer r STEP yes; to allow one from now on: cassidy runs answer r STEP --rule"},
+		{[]tool.Question{{}, {}}, "cassidy runs show r lists the questions; cassidy runs answer r STEP yes"},
+	} {
+		var w Waits
+		for i := range tt.questions {
+			tt.questions[i].Kind = tool.QuestionApproval
+			w.Add("r", Approval, &tt.questions[i], time.Time{})
+		}
+		if got := w.Parked().Hint; got != tt.want {
+			t.Errorf("%+v: the hint is %q, want %q", tt.questions, got, tt.want)
+		}
+	}
+}
+
 // TestBy checks that the error of a run that can be resumed stays what it was.
 func TestBy(t *testing.T) {
 	cause := errors.New("no connection")

@@ -214,7 +214,7 @@ func (q *Request) Rules(r *rights.Rights) []tool.Rule {
 func (q *Request) Offer(r *rights.Rights, inGo, each bool) rights.Offer {
 	switch {
 	case q.Read != nil:
-		return rights.Offer{Not: "after the model has read untrusted text, this asks whatever rules allow"}
+		return rights.Offer{Not: flow.NoRule(q.Read)}
 	case q.Effect == nil && q.Changes == nil:
 		return r.OfferCalls(inGo)
 	case q.Rule != nil:
