@@ -73,11 +73,14 @@ func reorder(app *cli.App, args []string) ([]string, error) {
 	return all, nil
 }
 
-// helpWanted returns the command line of the help that is wanted by --help after arguments: of the tool that would be run,
-// or of the command.
+// helpWanted returns the command line of the help that is wanted by --help after arguments: of the tool or the workflow that
+// would be run, or of the command.
 func helpWanted(path, args []string) (command, flags, rest []string) {
 	if slices.Equal(path, []string{"tool", "run"}) || slices.Equal(path, []string{"tool", "example"}) {
 		return []string{"tool", "help"}, nil, args[:1]
+	}
+	if slices.Equal(path, []string{"run"}) {
+		return path, nil, []string{args[0], "--help"} // which the command reads: no argument of a workflow looks like that
 	}
 	return path, []string{"--help"}, nil
 }

@@ -130,7 +130,7 @@ func writeTool(b *bytes.Buffer, t *toolset.Head, width int, paint func(code, tex
 	switch t.Location {
 	case tool.Builtin:
 	case tool.Embedded:
-		if serverOf(t.Name) == "" {
+		if calls.ServerOf(t.Name) == "" {
 			marks = append(marks, "only for models and workflows")
 		}
 	default:

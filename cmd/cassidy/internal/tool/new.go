@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/faults"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
@@ -290,8 +291,8 @@ func validPage(t *toolset.Info, found []diagnostic.Diagnostic, paint func(code, 
 		}
 		fmt.Fprintf(&b, "    %s (%s, %s)\n", ui.VisibleLine(p.Name), p.Type, need)
 	}
-	tick("Needs: %s", cmp.Or(ui.Join(t.Needs), noNeeds))
-	if limits := limitsText(t.Limits); limits != "" {
+	tick("Needs: %s", cmp.Or(ui.Join(t.Needs), calls.NoNeeds))
+	if limits := calls.LimitsText(t.Limits); limits != "" {
 		tick("Limits: %s", limits)
 	}
 	if t.Timeout > 0 {

@@ -39,7 +39,7 @@ func Command(a *app.App) *cli.Command {
 		Name: "run", Usage: "run a workflow: a script that calls tools and models", ArgsUsage: "[FILE.star|NAME [key=value …]]",
 		Description: "A workflow is a Starlark file with a function main. NAME runs the file .cassidy/workflows/NAME.star of the\n" +
 			"project, or your personal file in $CASSIDY_HOME/workflows (default: ~/.cassidy/workflows).\n" +
-			"Without arguments, the command lists the workflows.\n" +
+			"Without arguments, the command lists the workflows. To describe one with its parameters: cassidy run NAME --help.\n" +
 			"Write each argument of main as key=value: the value is converted to the type of the parameter. Or write\n" +
 			"key:=JSON: the value is parsed as JSON, and not converted.\n" +
 			"Or pass all arguments as a JSON object: --input '{\"key\": 1}', --input @FILE, or --input - for standard input.\n" +
@@ -56,6 +56,9 @@ func Command(a *app.App) *cli.Command {
 			if !ctx.Args().Present() {
 				return c.WithHost(c.list)(ctx)
 			}
+			if slices.Equal(ctx.Args().Tail(), []string{"--help"}) {
+				return c.WithHost(c.help)(ctx)
+			}
 			return c.Recording(c.Parking(c.run))(ctx)
 		},
 	}
@@ -70,10 +73,7 @@ func (c *command) run(ctx *cli.Context, h *host.Host) error {
 	if err := CheckModel(ctx.Context, c.App, h); err != nil {
 		return err
 	}
-	w, err := c.open(ctx.Args().First())
-	if err == nil {
-		err = w.Describe(ctx.Context, h.Describe)
-	}
+	w, err := c.described(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -156,6 +156,52 @@ func CheckModel(ctx context.Context, a *app.App, h *host.Host) error {
 	}
 	_, err := a.AskedModel(ctx, h)
 	return err
+}
+
+// described finds the workflow that the first argument names, and its parameters.
+func (c *command) described(ctx *cli.Context, h *host.Host) (project.Workflow, error) {
+	w, err := c.open(ctx.Args().First())
+	if err == nil {
+		err = w.Describe(ctx.Context, h.Describe)
+	}
+	return w, err
+}
+
+// help describes a workflow in full.
+func (c *command) help(ctx *cli.Context, h *host.Host) error {
+	w, err := c.described(ctx, h)
+	if err != nil {
+		return err
+	}
+	info := infoOf(&w)
+	if c.JSON {
+		d := calls.FullDescription(&info)
+		d.Put("declared", w.Declared)
+		return c.PrintJSON(d)
+	}
+	if word := ctx.Args().First(); strings.HasSuffix(word, ".star") {
+		info.Name = word
+	}
+	p := calls.Page{Page: ui.Page{Paint: c.Paint()}}
+	p.Call(&info, "cassidy run ")
+	p.Line("")
+	needs := "what the tools need that it calls"
+	if w.Declared {
+		needs = cmp.Or(ui.Join(w.Tool.Needs), calls.NoNeeds)
+	}
+	p.Fact("Needs", needs)
+	p.Fact("From", strings.TrimSpace(string(w.Location)+" "+w.Path))
+	c.Print(p.String())
+	return nil
+}
+
+// infoOf returns a described workflow as a tool.
+func infoOf(w *project.Workflow) toolset.Info {
+	info := toolset.Info{Tool: w.Tool.Tool, Standing: toolset.Standing{Location: w.Location, Path: w.Path, State: toolset.Ready, Reason: w.Reason}}
+	if !w.Trusted {
+		info.State = toolset.Untrusted
+	}
+	return info
 }
 
 // open finds a workflow by its file or its name.
@@ -265,10 +311,9 @@ func (c *command) list(ctx *cli.Context, h *host.Host) error {
 	list, lines, width := value.List{}, [][2]string{}, 0
 	for i := range all {
 		w := &all[i]
-		info := toolset.Info{Tool: w.Tool.Tool, Standing: toolset.Standing{Location: w.Location, Path: w.Path, State: toolset.Ready, Reason: w.Reason}}
+		info := infoOf(w)
 		summary := w.Tool.Summary()
 		if !w.Trusted {
-			info.State = toolset.Untrusted
 			summary = "[" + string(toolset.Untrusted) + ": " + w.Reason + "]"
 		}
 		d := calls.Describe(&info)
