@@ -26,6 +26,7 @@ type Change struct {
 	File          string // the config; if it is a link, the file that it leads to
 	Before, After string // the text of the file
 	Lines         string // what is added or removed: a line for each rule
+	Fault         error  // of [EditField]: what is still wrong with the file, or nil
 
 	purpose string                            // for errors
 	hint    string                            // what to edit, if the file cannot be changed; "" leaves the error of edit as it is

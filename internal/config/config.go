@@ -260,10 +260,14 @@ func (r *reader) read() error {
 
 // parseFile is parse of the text of the file. Errors have their place.
 func (r *reader) parseFile(text string) error {
-	err := r.parse(text)
-	if err == nil {
-		return nil
+	if err := r.parse(text); err != nil {
+		return r.placed(text, err)
 	}
+	return nil
+}
+
+// placed returns an error of the text of the file with its place.
+func (r *reader) placed(text string, err error) error {
 	e := folder.FileError(err, r.file)
 	if e.Pos.Line == 0 {
 		e.Pos.Line = yaml.Line(text, r.at...)
@@ -272,13 +276,9 @@ func (r *reader) parseFile(text string) error {
 }
 
 func (r *reader) parse(text string) error {
-	v, err := yaml.Parse(text)
-	if err != nil || v == nil {
+	fields, err := fieldsOf(text)
+	if err != nil {
 		return err
-	}
-	fields, ok := v.(*value.Dict)
-	if !ok {
-		return value.Errorf(value.Invalid, "invalid config: expected fields, as in project_overrides_personal: true")
 	}
 	for k, v := range fields.All() {
 		name, _ := k.(string)
@@ -288,6 +288,19 @@ func (r *reader) parse(text string) error {
 		}
 	}
 	return r.checkModels()
+}
+
+// fieldsOf returns the fields in a text of a config.
+func fieldsOf(text string) (*value.Dict, error) {
+	v, err := yaml.Parse(text)
+	if err != nil || v == nil {
+		return nil, err
+	}
+	fields, ok := v.(*value.Dict)
+	if !ok {
+		return nil, value.Errorf(value.Invalid, "invalid config: expected fields, as in project_overrides_personal: true")
+	}
+	return fields, nil
 }
 
 func (r *reader) field(name string, v value.Value) error {

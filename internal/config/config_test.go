@@ -306,6 +306,54 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
+// TestEditInvalid repairs a config field by field: what was invalid before may stay so, and nothing else may be.
+func TestEditInvalid(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	const text = "docs: long\nlimits: {cpu: fast}\nmodell: x\n"
+	for _, tt := range []struct {
+		text string
+		path []string
+		v    value.Value // nil removes the field
+		want string      // "" if the change is refused
+		left string      // what is still invalid
+	}{
+		{text, []string{"docs"}, "brief", "docs: brief\nlimits: {cpu: fast}\nmodell: x\n", "limits.cpu"},
+		{text, []string{"limits", "cpu"}, int64(3), "docs: long\nlimits:\n  cpu: 3\nmodell: x\n", "docs"},
+		{text, []string{"modell"}, nil, "docs: long\nlimits: {cpu: fast}\n", "docs"},
+		{text, []string{"model"}, "a", "docs: long\nlimits: {cpu: fast}\nmodell: x\nmodel: a\n", "docs"},
+		{text, []string{"docs"}, "longer", "", ""},
+		{text, []string{"limits", "memory"}, int64(1), "", ""},
+		{text, []string{"nothing"}, "x", "", ""},
+		{"docs: auto\n", []string{"docs"}, "long", "", ""},
+		{"docs: long\n", []string{"docs"}, "brief", "docs: brief\n", ""},
+		{"docs: [\n", []string{"docs"}, "brief", "", ""},
+		{"- docs\n", []string{"docs"}, "brief", "", ""},
+	} {
+		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		v := &tt.v
+		if tt.v == nil {
+			v = nil
+		}
+		c, err := config.EditField(file, tt.path, v)
+		if (err == nil) != (tt.want != "") || err == nil && c.After != tt.want {
+			t.Errorf("%q, %q: %q, %v", tt.text, tt.path, c.After, err)
+			continue
+		}
+		if err == nil && ((c.Fault != nil) != (tt.left != "") || c.Fault != nil && !strings.Contains(c.Fault.Error(), tt.left)) {
+			t.Errorf("%q, %q: %v is left", tt.text, tt.path, c.Fault)
+		}
+		if v == nil {
+			continue
+		}
+		if _, err := config.SetField(file, tt.path, tt.v); (err == nil) != (tt.want != "" && tt.left == "") {
+			t.Errorf("%q, %q: SetField: %v", tt.text, tt.path, err)
+		}
+	}
+}
+
 // TestFieldPaths reads names of fields, and writes them.
 func TestFieldPaths(t *testing.T) {
 	t.Parallel()
@@ -313,7 +361,7 @@ func TestFieldPaths(t *testing.T) {
 		"model":                         "model",
 		"limits.cpu":                    "limits|cpu",
 		`models."openai:x-1.2".context`: "models|openai:x-1.2|context",
-		"limts":                         "", "": "", "limits.": "", ".cpu": "", `models."x`: "", `models."x"y`: "",
+		"limts":                         "limts", "": "", "limits.": "", ".cpu": "", `models."x`: "", `models."x"y`: "",
 	} {
 		path, err := config.ParsePath(text)
 		if got := strings.Join(path, "|"); got != want || (err != nil) != (want == "") {

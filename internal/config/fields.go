@@ -86,7 +86,7 @@ func defaults() []Field {
 }
 
 // ParsePath reads the path of a field, such as limits.cpu. A name with a dot is in double quotes, as in
-// models."openai:gpt-6.2".context. It fails with kind Invalid for a field that no config has.
+// models."openai:gpt-6.2".context.
 func ParsePath(text string) (path []string, err error) {
 	bad := func(why string) ([]string, error) {
 		return nil, value.Errorf(value.Invalid, "invalid name of a field: %s %s", quoted(text), why).WithHint(`write the name as in limits.cpu or models."openai:my-model".context; list the fields: cassidy config list`)
@@ -112,14 +112,19 @@ func ParsePath(text string) (path []string, err error) {
 		}
 		rest = rest[1:]
 	}
+	return path, nil
+}
+
+// CheckPath fails with kind Invalid for a field that no config has.
+func CheckPath(path []string) error {
 	var known []string
 	for _, f := range fieldReaders {
 		known = append(known, f.name)
 	}
-	if !slices.Contains(known, path[0]) {
-		return nil, value.Errorf(value.Invalid, "unknown field '%s'%s", path[0], value.DidYouMean(path[0], known)).WithHint("the fields are %s", strings.Join(known, ", "))
+	if slices.Contains(known, path[0]) {
+		return nil
 	}
-	return path, nil
+	return value.Errorf(value.Invalid, "unknown field '%s'%s", path[0], value.DidYouMean(path[0], known)).WithHint("the fields are %s", strings.Join(known, ", "))
 }
 
 // PathText returns a path as [ParsePath] reads it.
@@ -135,33 +140,90 @@ func PathText(path []string) string {
 // SetField returns the change that sets a field of the user's config, and leaves the rest as it is. It fails if the config would
 // be invalid with it, or cannot be changed without losing a comment.
 func SetField(file string, path []string, v value.Value) (*Change, error) {
-	return editField(file, func(text string) (string, error) { return yaml.Set(text, path, v) })
+	return strict(EditField(file, path, &v))
 }
 
 // UnsetField returns the change that removes a field from the user's config. It fails with kind NotFound if the config does
 // not set it.
 func UnsetField(file string, path []string) (*Change, error) {
-	return editField(file, func(text string) (string, error) { return yaml.Remove(text, path) })
+	return strict(EditField(file, path, nil))
 }
 
-func editField(file string, edit func(text string) (string, error)) (*Change, error) {
+func strict(c *Change, err error) (*Change, error) {
+	if err == nil {
+		err = c.Fault
+	}
+	return c, err
+}
+
+// EditField is SetField, or UnsetField if v is nil, for a config that may be invalid: it can repair a field that is.
+// The field must be valid then. What else is invalid stays so, and Fault has an error of it.
+func EditField(file string, path []string, v *value.Value) (*Change, error) {
 	c := &Change{File: file, purpose: "change "}
 	c.edit = func(text string) (string, error) {
-		r := reader{to: &Config{}, file: file, source: file}
-		if err := r.parseFile(text); err != nil {
+		was, err := faults(file, text)
+		if err != nil {
 			return "", err
 		}
-		changed, err := edit(text)
-		if err == nil {
-			_, err = parsed(file, "", changed)
-		} else if e := *value.ErrorOf(err, value.Failed); e.Kind == value.Conflict {
-			e.Hint = "edit " + file
-			err = &e
+		edit := yaml.Remove
+		if v != nil {
+			edit = func(text string, path []string) (string, error) { return yaml.Set(text, path, *v) }
 		}
-		return changed, err
+		changed, err := edit(text, path)
+		if err != nil {
+			if e := *value.ErrorOf(err, value.Failed); e.Kind == value.Conflict {
+				e.Hint = "edit " + file
+				err = &e
+			}
+			return changed, err
+		}
+		is, err := faults(file, changed)
+		if err != nil {
+			return "", err
+		}
+		c.Fault = nil
+		for _, f := range is {
+			if f.field == path[0] || !slices.ContainsFunc(was, func(old fault) bool { return old.field == f.field || f.field == "" }) {
+				return "", f.err
+			}
+			if c.Fault == nil {
+				c.Fault = f.placed
+			}
+		}
+		return changed, nil
 	}
 	if err := c.plan(); err != nil {
 		return c, err
 	}
 	return c, c.writable() // found before a secret is typed
+}
+
+// A fault is what is wrong with a field of a config, or with several if field is "".
+type fault struct {
+	field  string
+	err    error
+	placed error // err with its place
+}
+
+// faults returns what is wrong with each field in a text of the user's config, in their order. It fails if
+// the text has no fields.
+func faults(file, text string) (list []fault, err error) {
+	r := reader{to: &Config{}, file: file, source: file}
+	fields, err := fieldsOf(text)
+	if err != nil {
+		return nil, r.placed(text, err)
+	}
+	for k, v := range fields.All() {
+		name, _ := k.(string)
+		r.at = []string{name}
+		if err := r.field(name, v); err != nil {
+			list = append(list, fault{name, err, r.placed(text, err)})
+		}
+	}
+	if len(list) == 0 {
+		if err := r.checkModels(); err != nil {
+			list = append(list, fault{"", err, r.placed(text, err)})
+		}
+	}
+	return list, nil
 }

@@ -123,6 +123,9 @@ func (c *command) get(ctx *cli.Context) error {
 		return err
 	}
 	path, err := config.ParsePath(given[0])
+	if err == nil {
+		err = config.CheckPath(path)
+	}
 	if err != nil {
 		return err
 	}
@@ -146,21 +149,16 @@ func (c *command) get(ctx *cli.Context) error {
 	return nil
 }
 
-// change makes a change of the field that the first argument names.
-func (c *command) change(ctx *cli.Context, names []string, of func(file string, path []string, given string) (*config.Change, error)) error {
-	given, err := args(ctx, names...)
-	if err != nil {
-		return err
-	}
-	path, err := config.ParsePath(given[0])
-	if err != nil {
-		return err
-	}
+// change sets the field that the first argument names, or removes it if v is nil.
+func (c *command) change(path []string, v *value.Value) error {
 	file := c.ConfigFile()
 	if file == "" {
 		return value.Errorf(value.Invalid, "write the config: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
 	}
-	change, err := of(file, path, given[len(given)-1])
+	change, err := config.EditField(file, path, v)
+	if v == nil && value.KindOf(err) == value.NotFound {
+		err = value.Errorf(value.NotFound, "your config.yaml does not set '%s'", config.PathText(path)).WithHint("see where a setting comes from: cassidy config list")
+	}
 	if err != nil {
 		return err
 	}
@@ -168,23 +166,35 @@ func (c *command) change(ctx *cli.Context, names []string, of func(file string, 
 }
 
 func (c *command) set(ctx *cli.Context) error {
-	return c.change(ctx, []string{"FIELD", "VALUE"}, func(file string, path []string, given string) (*config.Change, error) {
-		v, err := yaml.Parse(given)
-		if err != nil || v == nil || strings.Contains(given, ": ") && !strings.HasPrefix(given, "{") {
-			v = given // a text such as "a: b"
-		}
-		return config.SetField(file, path, v)
-	})
+	given, err := args(ctx, "FIELD", "VALUE")
+	if err != nil {
+		return err
+	}
+	path, err := config.ParsePath(given[0])
+	if err == nil {
+		err = config.CheckPath(path)
+	}
+	if err != nil {
+		return err
+	}
+	v, err := yaml.Parse(given[1])
+	if err != nil || v == nil || strings.Contains(given[1], ": ") && !strings.HasPrefix(given[1], "{") {
+		v = given[1] // a text such as "a: b"
+	}
+	return c.change(path, &v)
 }
 
+// unset also removes a field that no config has.
 func (c *command) unset(ctx *cli.Context) error {
-	return c.change(ctx, []string{"FIELD"}, func(file string, path []string, _ string) (*config.Change, error) {
-		change, err := config.UnsetField(file, path)
-		if value.KindOf(err) == value.NotFound {
-			err = value.Errorf(value.NotFound, "your config.yaml does not set '%s'", config.PathText(path)).WithHint("see where a setting comes from: cassidy config list")
-		}
-		return change, err
-	})
+	given, err := args(ctx, "FIELD")
+	if err != nil {
+		return err
+	}
+	path, err := config.ParsePath(given[0])
+	if err != nil {
+		return err
+	}
+	return c.change(path, nil)
 }
 
 // write makes a change of the user's config, and shows what is in force then.
@@ -192,14 +202,19 @@ func (c *command) write(change *config.Change, path []string) error {
 	if err := change.Write(); err != nil {
 		return err
 	}
-	if c.JSON {
-		return c.PrintJSON(value.NewDict("file", change.File, "field", config.PathText(path), "written", change.Before != change.After))
-	}
-	if change.Before == change.After {
+	switch {
+	case c.JSON:
+		if err := c.PrintJSON(value.NewDict("file", change.File, "field", config.PathText(path), "written", change.Before != change.After)); err != nil {
+			return err
+		}
+	case change.Before == change.After:
 		c.Note("%s has this value already", config.PathText(path))
-		return nil
+	default:
+		c.Note("written to %s", change.File)
 	}
-	c.Note("written to %s", change.File)
+	if change.Fault != nil {
+		c.Note("something else in it is still invalid: %v", change.Fault)
+	}
 	return nil
 }
 
