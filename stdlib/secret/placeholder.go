@@ -25,8 +25,8 @@ var (
 // Placeholder returns what a script holds in place of a secret.
 func Placeholder(name string) string { return Mark + name + "}}" }
 
-// checkName returns an error of kind Invalid for what is not the name of a secret.
-func checkName(name string) error {
+// CheckName returns an error of kind Invalid for what is not the name of a secret.
+func CheckName(name string) error {
 	if p := Placeholder(name); expression().FindString(p) != p {
 		return value.Errorf(value.Invalid, "invalid name of a secret: %q", row.Short(name))
 	}

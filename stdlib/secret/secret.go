@@ -55,12 +55,12 @@ func (b *Box) Module() tool.Module {
 		Returns: `the placeholder, text such as "{{secret:TOKEN}}"`,
 		Kind:    tool.Read,
 		Target: func(args *value.Dict) ([]tool.Capability, error) {
-			err := checkName(args.Text("name"))
+			err := CheckName(args.Text("name"))
 			return []tool.Capability{{Name: "secret", Target: args.Text("name") + "@"}}, err
 		},
 		Do: func(ctx context.Context, e tool.Effect, _ tool.Grant) (tool.Outcome, error) {
 			name := e.Args.Text("name")
-			err := checkName(name)
+			err := CheckName(name)
 			if err == nil {
 				_, err = b.Open(ctx, name)
 			}

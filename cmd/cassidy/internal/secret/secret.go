@@ -57,15 +57,20 @@ func (c *command) name(ctx *cli.Context) (string, error) {
 	case name == "":
 		return "", value.Errorf(value.Invalid, "NAME is missing").WithHint("cassidy secret %s API_TOKEN", ctx.Command.Name)
 	case filepath.Base(name) != name || strings.Trim(name, ".") == "":
-		return "", value.Errorf(value.Invalid, "invalid name of a secret: %q", name).WithHint("use letters, digits and _, as in API_TOKEN")
+		return "", value.Errorf(value.Invalid, "invalid name of a secret: %q", name).WithHint("%s", nameHint)
 	}
 	return name, nil
 }
+
+const nameHint = "use letters, digits and _, as in API_TOKEN"
 
 func (c *command) set(ctx *cli.Context) error {
 	name, err := c.name(ctx)
 	if err != nil {
 		return err
+	}
+	if err := secret.CheckName(name); err != nil { // no script could name it
+		return value.ErrorOf(err, value.Invalid).WithHint("%s", nameHint)
 	}
 	if ctx.IsSet("env") && ctx.Bool("file") {
 		return value.Errorf(value.Invalid, "--env and --file are mutually exclusive").WithHint("omit one of them")
@@ -86,13 +91,14 @@ func (c *command) set(ctx *cli.Context) error {
 	kind, at, words := place(k.from)
 	switch {
 	case c.JSON:
-		return c.PrintJSON(value.NewDict("name", name, "source", kind, "at", at, "config", k.change.File))
+		err = c.PrintJSON(value.NewDict("name", name, "source", kind, "at", at, "config", k.change.File))
 	case ctx.IsSet("env"):
 		c.Note("%s is now %s (%s)", name, words, c.state(ctx.Context, k.from))
 	default:
 		c.Note("%s is kept in %s", name, words)
 	}
-	return nil
+	k.dropOld(ctx.Context)
+	return err
 }
 
 // Keep keeps the value of a secret, and returns in words where.
@@ -102,7 +108,10 @@ func Keep(ctx context.Context, a *app.App, name, text string) (where string, err
 		return "", err
 	}
 	_, _, where = place(k.from)
-	return where, k.keep(ctx, text)
+	if err = k.keep(ctx, text); err == nil {
+		k.dropOld(ctx)
+	}
+	return where, err
 }
 
 // A keeper keeps one secret.
@@ -112,7 +121,8 @@ type keeper struct {
 	file   bool   // in a file, also if there is a keyring
 	env    string // the variable that has the value, or ""
 	from   config.SecretSource
-	change *config.Change // of the config
+	old    config.SecretSource // where it was before, if nothing else is there
+	change *config.Change      // of the config
 }
 
 // plan decides where the secret is kept. It fails if the config cannot have it.
@@ -131,7 +141,13 @@ func (k *keeper) plan() error {
 	default:
 		k.from.File = filepath.Join(filepath.Dir(file), "secrets", k.name)
 	}
-	var err error
+	have, err := k.ReadConfig("")
+	if err != nil {
+		return err
+	}
+	if old := have.Secrets[k.name]; old != k.from && !isUsed(&have, old, k.name) {
+		k.old = old
+	}
 	k.change, err = config.SetField(file, []string{"secrets", k.name}, value.NewDict(kind, at))
 	return err
 }
@@ -158,6 +174,32 @@ func (k *keeper) keep(ctx context.Context, text string) error {
 		_, _ = (&command{k.App}).drop(ctx, k.ConfigFile(), k.from)
 	}
 	return err
+}
+
+// dropOld deletes the value from where it was before, and says so.
+func (k *keeper) dropOld(ctx context.Context) {
+	if k.old == (config.SecretSource{}) || k.old.Env != "" {
+		return
+	}
+	_, _, words := place(k.old)
+	switch dropped, err := (&command{k.App}).drop(ctx, k.ConfigFile(), k.old); {
+	case err != nil:
+		k.Note("the old value of %s could not be deleted from %s: %v", k.name, words, ui.FileError(err))
+	case dropped:
+		k.Note("the old value was deleted from %s", words)
+	default:
+		k.Note("the old value stays in %s", words)
+	}
+}
+
+// isUsed reports whether a secret with another name has its value in the same place.
+func isUsed(have *config.Config, from config.SecretSource, name string) bool {
+	for other, s := range have.Secrets {
+		if other != name && s == from {
+			return true
+		}
+	}
+	return false
 }
 
 func noHome() error {
@@ -235,15 +277,17 @@ func (c *command) remove(ctx *cli.Context) error {
 	}
 	from, ok := have.Secrets[name]
 	if !ok {
-		return value.Errorf(value.NotFound, "there is no secret '%s'%s", name, value.DidYouMean(name, slices.Sorted(maps.Keys(have.Secrets)))).WithHint("list the secrets: cassidy secret list")
+		return c.removeUnnamed(ctx.Context, &have, file, name)
 	}
 	change, err := config.UnsetField(file, []string{"secrets", name})
 	if err != nil {
 		return err
 	}
-	dropped, err := c.drop(ctx.Context, file, from)
-	if err != nil {
-		return value.Errorf(value.Failed, "delete the secret %s: %w", name, ui.FileError(err))
+	dropped := false
+	if !isUsed(&have, from, name) {
+		if dropped, err = c.drop(ctx.Context, file, from); err != nil {
+			return undeleted(name, err)
+		}
 	}
 	if err := change.Write(); err != nil {
 		return err
@@ -255,6 +299,43 @@ func (c *command) remove(ctx *cli.Context) error {
 		c.Note("%s was deleted from %s", name, words)
 	} else {
 		c.Note("%s is not known any more; its value stays in %s", name, words)
+	}
+	return nil
+}
+
+func undeleted(name string, err error) error {
+	return value.Errorf(value.Failed, "delete the secret %s: %w", name, ui.FileError(err))
+}
+
+// removeUnnamed deletes what is kept under a name that the config does not have (any more).
+func (c *command) removeUnnamed(ctx context.Context, have *config.Config, file, name string) error {
+	var found []config.SecretSource
+	unread := ""
+	at := config.SecretSource{File: filepath.Join(filepath.Dir(file), "secrets", name)}
+	if info, err := os.Lstat(at.File); err == nil && !info.IsDir() && !isUsed(have, at, name) {
+		found = append(found, at)
+	}
+	if at := (config.SecretSource{Keyring: name}); c.Keyring != nil && !isUsed(have, at, name) {
+		_, err := keyring.Within(ctx, func() (string, error) { return c.Keyring.Get(name) })
+		if err == nil {
+			found = append(found, at)
+		} else if value.KindOf(err) != value.NotFound {
+			unread = ui.Sprintf("; the keyring could not be read: %v", err)
+		}
+	}
+	if len(found) == 0 {
+		return value.Errorf(value.NotFound, "there is no secret '%s'%s%s", name, value.DidYouMean(name, slices.Sorted(maps.Keys(have.Secrets))), unread).WithHint("list the secrets: cassidy secret list")
+	}
+	for _, from := range found {
+		if _, err := c.drop(ctx, file, from); err != nil {
+			return undeleted(name, err)
+		}
+		if _, _, words := place(from); !c.JSON {
+			c.Note("%s was deleted from %s; the config did not name it", name, words)
+		}
+	}
+	if c.JSON {
+		return c.PrintJSON(value.NewDict("name", name, "deleted", true))
 	}
 	return nil
 }

@@ -85,6 +85,80 @@ func TestKeyring(t *testing.T) {
 	}
 }
 
+// TestMovedSecret checks that one place alone has the value of a secret, and that what is left elsewhere can be deleted.
+func TestMovedSecret(t *testing.T) {
+	t.Parallel()
+	home, kept := t.TempDir(), map[string]string{}
+	k := ring(kept, nil)
+	const val, next = "tok-123456789", "tok-987654321"
+	file := filepath.Join(home, "secrets", "T")
+	do := func(k *keyring.Keyring, in, says string, args ...string) {
+		t.Helper()
+		if code, printed := run(home, strings.NewReader(in), nil, k, args...); code != 0 || !strings.Contains(printed, says) || says == "" && strings.Contains(printed, "old value") {
+			t.Errorf("%q: %d %q, want %q", args, code, printed, says)
+		}
+	}
+	has := func(inRing, inFile string) {
+		t.Helper()
+		text, _ := os.ReadFile(file)
+		if kept["T"] != inRing || strings.TrimSpace(string(text)) != inFile {
+			t.Errorf("the keyring has %q and the file %q, want %q and %q", kept["T"], text, inRing, inFile)
+		}
+	}
+	do(k, val, "", "set", "T")
+	do(k, next, "", "set", "T")
+	has(next, "")
+	do(k, val, "the old value was deleted from the keyring of the system", "set", "--file", "T")
+	has("", val)
+	do(k, next, "the old value was deleted from the file "+file, "set", "T")
+	has(next, "")
+	do(ring(kept, value.Errorf(value.Denied, "locked")), val, "", "set", "--file", "U")
+	do(k, "", "the old value was deleted from the keyring", "set", "--env", "T_VALUE", "T")
+	has("", "")
+	do(k, val, "", "set", "T")
+	do(nil, val, "the old value stays in the keyring of the system", "set", "T")
+	has(val, val)
+
+	// What the config does not name is deleted, and what another name uses stays.
+	do(k, "", "T was deleted from the file", "rm", "T")
+	has(val, "")
+	do(k, "", "T was deleted from the keyring of the system; the config did not name it", "rm", "T")
+	has("", "")
+	if code, printed := run(home, strings.NewReader(""), nil, k, "rm", "T"); code == 0 || !strings.Contains(printed, "there is no secret 'T'") {
+		t.Errorf("rm again: %d %q", code, printed)
+	}
+	if code, printed := run(home, strings.NewReader(""), nil, ring(kept, value.Errorf(value.Denied, "locked")), "rm", "T"); code == 0 || !strings.Contains(printed, "there is no secret 'T'; the keyring could not be read: locked") {
+		t.Errorf("rm with a locked keyring: %d %q", code, printed)
+	}
+	do(k, val, "", "set", "T")
+	if err := os.WriteFile(filepath.Join(home, "config.yaml"), []byte("secrets: {OTHER: {keyring: T}, T: {keyring: T}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	do(k, val, "", "set", "--file", "T")
+	has(val, val)
+	do(k, "", "T was deleted from the file", "rm", "T")
+	if code, printed := run(home, strings.NewReader(""), nil, k, "rm", "T"); code == 0 || kept["T"] != val {
+		t.Errorf("rm of what another name uses: %d %q", code, printed)
+	}
+}
+
+// TestSecretNames refuses names that no script can write, before a value is asked for.
+func TestSecretNames(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"--", "-x", ".", "..", ".x", "a b", "a\tb", "a\x01b", "a\x7f", "é", "a:b", "a@b", "a/b", "a\n", "{}", strings.Repeat("x", 101)} {
+		home := t.TempDir()
+		code, printed := run(home, strings.NewReader("tok-123456789"), nil, nil, "set", "--", name)
+		if left, _ := filepath.Glob(filepath.Join(home, "*")); code != 2 || len(left) > 0 || !strings.Contains(printed, "invalid name of a secret: ") || !strings.Contains(printed, "use letters, digits and _") {
+			t.Errorf("%q: %d %q, left %q", name, code, printed, left)
+		}
+	}
+	for _, name := range []string{"API_TOKEN", "x", "9", "a.b-c_d"} {
+		if code, printed := run(t.TempDir(), strings.NewReader("tok-123456789"), nil, nil, "set", name); code != 0 {
+			t.Errorf("%q: %d %q", name, code, printed)
+		}
+	}
+}
+
 // TestUnwrittenSecret checks that no value is kept where the config does not say so.
 func TestUnwrittenSecret(t *testing.T) {
 	t.Parallel()
