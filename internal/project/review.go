@@ -58,6 +58,37 @@ func Review(ctx context.Context, root string, o *Options) (*trust.Review, error)
 	return &v.Review, nil
 }
 
+// NotesBelow returns the untrusted files with notes that other programs read too, in the folders below the one
+// where a command works: models get them when they work there. It skips hidden and installed folders, and looks at
+// a limited number of files.
+func NotesBelow(ctx context.Context, root string, o *Options) (names []string) {
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	at := path.Clean(o.WorkDir)
+	w := &walk{ctx: ctx, files: dir.FS(), left: maxWalked}
+	if _, err := w.folder(at, 0); err != nil {
+		return nil
+	}
+	l := o.NotesLedger(root)
+	for _, f := range w.all {
+		if path.Dir(f.path) == at || !slices.Contains(trust.OtherNotes(), path.Base(f.path)) {
+			continue
+		}
+		if _, other := Find(filepath.Join(root, filepath.FromSlash(path.Dir(f.path))), o.Home, root); other {
+			continue // of a project of its own
+		}
+		data, cut, err := folder.ReadHead(w.files, f.path, folder.MaxSource)
+		if err == nil && (cut || !l.File(trust.KindNotes, f.path, tool.HashBytes(data)).Trusted) {
+			names = append(names, f.path)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // A reviewing is the state of a review.
 type reviewing struct {
 	trust.Review

@@ -36,6 +36,13 @@ func (a *App) Review(ctx context.Context, h *host.Host, root string) (*trust.Rev
 	})
 }
 
+// NotesBelow returns the files with notes that are reviewed from folders below the working folder.
+func (a *App) NotesBelow(ctx context.Context, root string) []string {
+	return project.NotesBelow(ctx, root, &project.Options{
+		Scope: trust.Scope{Home: a.Home(), Trust: trust.New(a.State()), WorkDir: a.below()},
+	})
+}
+
 // reportTrustedOnce reports how many untrusted files --trust-once allows, and with --verbose which.
 // Each of them counts once, although a command can open several hosts.
 func (a *App) reportTrustedOnce(h *host.Host, root string) error {

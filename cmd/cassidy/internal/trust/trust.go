@@ -109,6 +109,13 @@ func (c *command) reviewTrust(ctx *cli.Context, h *host.Host, root string) error
 	}
 	t := &Session{App: c.App, Review: r, Files: files, Author: ctx.Bool("author"), Full: ctx.Bool("full")}
 	c.ReportAll(r.Broken)
+	var below []string
+	if !ctx.Args().Present() {
+		below = c.NotesBelow(ctx.Context, root)
+	}
+	if !c.JSON {
+		c.noteBelow(below)
+	}
 	yes := ctx.Bool("yes") || len(files) == 0
 	if !yes && !c.JSON && ui.IsTerminal(c.In) {
 		return t.Ask(ctx.Context)
@@ -120,7 +127,9 @@ func (c *command) reviewTrust(ctx *cli.Context, h *host.Host, root string) error
 		err = t.Record(files)
 	}
 	if err == nil && c.JSON {
-		err = c.PrintJSON(reviewJSON(r, files, yes))
+		d := reviewJSON(r, files, yes)
+		d.Put("notes_below", ui.Texts(below))
+		err = c.PrintJSON(d)
 	}
 	if yes || err != nil {
 		return err
@@ -132,6 +141,19 @@ func (c *command) reviewTrust(ctx *cli.Context, h *host.Host, root string) error
 	}
 	c.Report(e)
 	return ui.Reported(e)
+}
+
+// noteBelow says which notes are reviewed from a folder below.
+func (c *command) noteBelow(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	const shown = 3
+	list := strings.Join(names[:min(len(names), shown)], ", ")
+	if more := len(names) - shown; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	c.Note("not reviewed here, as models get them only in their folders: %s; to review them, run cassidy trust there", list)
 }
 
 // chosen returns the untrusted files: those that words name, or all.
