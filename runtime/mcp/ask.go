@@ -8,6 +8,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -120,6 +121,13 @@ func inputOf(q *tool.Question) (input sdk.InputRequest, ok bool) {
 	text, ok := messageOf(q)
 	if isForm(q) {
 		return &sdk.ElicitParams{Mode: "form", Message: text, RequestedSchema: json.RawMessage(value.FormatJSON(q.Form, ""))}, ok
+	}
+	if len(q.Rules) > 0 { // the form itself approves once
+		allow := "\n\nTo allow exactly this from now on, type in a terminal, in the folder of the project:\n" +
+			hint.RuleCommand("--rule", value.Map(q.Rules, func(r tool.Rule) string { return r.String() }))
+		if len(text)+len(allow) <= maxMessage {
+			text += allow
+		}
 	}
 	field, schema := fieldOf(q)
 	fields := map[string]any{field: schema}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"strings"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -38,5 +39,35 @@ func TestFormWhetherDone(t *testing.T) {
 	form, _ := input.(*sdk.ElicitParams).RequestedSchema.(map[string]any)
 	if fields, _ := form["properties"].(map[string]any); len(fields) != 3 {
 		t.Errorf("the form has the fields %v", fields)
+	}
+}
+
+// TestFormOfRules checks that the form of an approval says how to allow it from now on, if rules can.
+func TestFormOfRules(t *testing.T) {
+	t.Parallel()
+	takes := []tool.Capability{{Name: "http.get", Target: "a.example"}, {Name: "secret", Target: "KEY@a.example"}}
+	q := &tool.Question{Kind: tool.QuestionApproval, Tool: "t", Why: "it asks", Capabilities: takes}
+	message := func() string {
+		input, ok := inputOf(q)
+		if !ok {
+			t.Fatal("the question has no form")
+		}
+		return input.(*sdk.ElicitParams).Message
+	}
+	if text := message(); strings.Contains(text, "from now on") {
+		t.Errorf("without rules, the form is %q", text)
+	}
+	for _, c := range takes {
+		q.Rules = append(q.Rules, tool.Rule{Verdict: tool.Allow, Tool: "t", Capability: c})
+	}
+	const want = `cassidy trust --rule '{tool: t, capability: "http.get:a.example"}' '{tool: t, capability: "secret:KEY@a.example"}'`
+	if text := message(); !strings.HasSuffix(text, "\n"+want) || !strings.Contains(text, "\nsecret:KEY@a.example\n") {
+		t.Errorf("the form is %q, want %s", text, want)
+	}
+	for len(q.Rules) < 200 {
+		q.Rules = append(q.Rules, q.Rules[0])
+	}
+	if text := message(); strings.Contains(text, "from now on") || len(text) > maxMessage {
+		t.Errorf("with many rules, the form has %d bytes", len(text))
 	}
 }
