@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,6 +95,7 @@ func TestKnown(t *testing.T) {
 		{"another address", get, args(url + "?q=secret"), args(url + "?q=secret"), false},
 		{"a post", []tool.Capability{{Name: "http.post", Target: "a.example"}}, args(url), args(url), false},
 		{"two capabilities", append([]tool.Capability{{Name: "secret", Target: "T@"}}, get...), args(url), args(url), false},
+		{"with a secret, which the script sends", append(slices.Clone(get), tool.Capability{Name: "secret", Target: "T@a.example"}), args(url), args(url), true},
 		{"a request that was made before", get, args("https://b.example/?q=1"), args("https://b.example/?q=1"), true},
 		{"the same by another method", []tool.Capability{{Name: "http.head", Target: "b.example"}}, args("https://b.example/?q=1"), args(""), false},
 		{"nothing", nil, args(url), args(url), false},
