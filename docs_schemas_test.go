@@ -77,6 +77,7 @@ func fieldSchema(f source.Field) object {
 		for _, name := range source.LimitNames() {
 			properties[name] = object{"type": "number", "exclusiveMinimum": 0}
 		}
+		properties["requests"] = object{"type": "integer", "minimum": 1, "maximum": tool.MaxRequests}
 		return closedTo(f.Doc, properties)
 	case "hints":
 		properties := object{}
@@ -171,7 +172,7 @@ func configSchema() object {
 		})),
 		"unprotected": listed("Protected files and folders that tools may write, by name.", text),
 		"limits": closedTo("The largest limits of tools.", object{
-			"steps": positive("Steps of a script."), "cpu": seconds("CPU time in seconds."), "memory": positive("Memory in bytes."), "result": positive("The result in bytes."), "timeout": seconds("Wall time in seconds."), "host_memory": positive("Memory in bytes that all calls may hold in the process of cassidy."),
+			"steps": positive("Steps of a script."), "cpu": seconds("CPU time in seconds."), "memory": positive("Memory in bytes."), "result": positive("The result in bytes."), "requests": positive("HTTP requests of a call."), "timeout": seconds("Wall time in seconds."), "host_memory": positive("Memory in bytes that all calls may hold in the process of cassidy."),
 		}),
 		"model":               typed("string", "The default model, as in openai:NAME."),
 		"format":              oneOfWords("How models write calls.", "pure_json", "xml_json", "markdown", "native", "code"),
@@ -356,6 +357,7 @@ func TestSchemasReject(t *testing.T) {
 		{"tool.schema.json", "description: x\nparameters: {a: {min: low}}\n"},
 		{"tool.schema.json", "name: x\n"},
 		{"tool.schema.json", "description: x\nexamples: [{arg: {}}]\n"},
+		{"tool.schema.json", "description: x\nlimits: {requests: 1001}\n"},
 		{"config.schema.json", "sandbox: open\n"},
 		{"config.schema.json", "alow: [fs.read]\n"},
 		{"config.schema.json", "limits: {cpu: -1}\n"},

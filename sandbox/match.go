@@ -13,7 +13,7 @@ import (
 
 // protocol is the version of the frames of a host and a worker. It changes with each of
 // their changes.
-const protocol = 5
+const protocol = 6
 
 // sumSize is the length of one sum of pureSums, in bytes.
 const sumSize = 8

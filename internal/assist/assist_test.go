@@ -85,7 +85,7 @@ func TestComplete(t *testing.T) {
 		{assist.Lua, "return tool{ needs = { \"‸\" } }", "fs.read tool:make-slug"},
 		{assist.Lua, "return tool{ params = { a = param(\"‸\") } }", "string"},
 		{assist.Lua, "return tool{ params = { a = param(\"string\", \"A.\", { ‸ }) } }", "min·=· enum·=·"},
-		{assist.Lua, "return tool{ limits = { ‸ } }", "cpu steps"},
+		{assist.Lua, "return tool{ limits = { ‸ } }", "cpu steps requests"},
 		{assist.Lua, "return tool{ handler = function(args)\n  local n = 1\n  ‸\nend }", "args n fs tools !len"},
 		{assist.Markdown, metaHead + "‸\n---\n```star\ndef f(path):\n  pass\n```\n", "needs parameters examples !description !params"},
 		{assist.Markdown, metaHead + "needs: [‸]\n---\n```star\nx\n```\n", "fs.read tool:make-slug"},

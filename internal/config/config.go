@@ -593,7 +593,7 @@ func (r *reader) commands(v value.Value) error {
 
 // limits reads caps for tools, in the units of declarations.
 func (r *reader) limits(v value.Value) error {
-	fields, err := object("limits", "an object, as in {memory: 268435456},", v, "steps", "cpu", "memory", "result", "timeout", "host_memory")
+	fields, err := object("limits", "an object, as in {memory: 268435456},", v, "steps", "cpu", "memory", "result", "requests", "timeout", "host_memory")
 	if err != nil {
 		return err
 	}
@@ -614,6 +614,9 @@ func (r *reader) limits(v value.Value) error {
 		case "result":
 			n, err = positive(at, v)
 			r.to.Limits.Result = int(min(n, 1<<31-1)) // fits an int on all systems
+		case "requests":
+			n, err = positive(at, v)
+			r.to.Limits.Requests = int(min(n, 1<<31-1))
 		}
 		if err != nil {
 			return err

@@ -70,7 +70,7 @@ secrets:
 http: {private: [127.0.0.1, "10.1.2.3/8", "fd00::/8"]}
 commands: {git: {args: [status]}}
 unprotected: [AGENTS.md, .vscode]
-limits: {cpu: 1.5, memory: 1048576, steps: 10, result: 20, timeout: 60}
+limits: {cpu: 1.5, memory: 1048576, steps: 10, result: 20, requests: 30, timeout: 60}
 runs: {keep_for: 36h, keep: 5000000000, answer_within: 90m}
 models:
   "local:m:8b": {context: 8192, max_output: 1024, input_price: 0, output_price: 0.5, cached_input_price: 1}
@@ -125,7 +125,7 @@ ask:
 	if diff := cmp.Diff(wantModels, c.Models); diff != "" {
 		t.Errorf("models (-want +got):\n%s", diff)
 	}
-	want := config.LimitCaps{Limits: tool.Limits{CPU: 1500 * time.Millisecond, Memory: 1 << 20, Steps: 10, Result: 20}, Timeout: time.Minute}
+	want := config.LimitCaps{Limits: tool.Limits{CPU: 1500 * time.Millisecond, Memory: 1 << 20, Steps: 10, Result: 20, Requests: 30}, Timeout: time.Minute}
 	if c.Limits != want {
 		t.Errorf("limits = %+v, want %+v", c.Limits, want)
 	}
@@ -169,6 +169,8 @@ func TestConfigMistakes(t *testing.T) {
 		{"commands: [git]", "", "'commands' should be an object"},
 		{"limits: {memory: 1.5}", "", "'limits.memory' should be a positive integer but got 1.5"},
 		{"limits: {steps: 0}", "", "'limits.steps' should be a positive integer but got 0"},
+		{"limits: {requests: 0}", "", "'limits.requests' should be a positive integer but got 0"},
+		{"limits: {requests: 2.5}", "", "'limits.requests' should be a positive integer but got 2.5"},
 		{"limits: {cpu: .inf}", "", "'limits.cpu' should be more than 0"},
 		{"limits: {cpus: 1}", "", `unknown field 'limits.cpus'; did you mean "cpu"?`},
 		{"limits: 1", "", "'limits' should be an object"},

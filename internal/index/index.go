@@ -30,7 +30,7 @@ type Index struct {
 
 // version is the prefix of an index. It changes with the format, and when the same file
 // would be read as a different tool. A checksum of the rest follows.
-const version = "cassidy tools 8\n"
+const version = "cassidy tools 9\n"
 
 // youngAge is the minimal age of a file for its stamp to be reliable: a file system may
 // give two writes the same time.

@@ -175,9 +175,21 @@ func TestOwnToolsThatTakeMore(t *testing.T) {
 	b.wantStates("reads what it could send", "a (the tool now also needs fs.read)")
 	b.write(tools+"a.star", needing("Edited.", `"http.get:example.com"`))
 	b.wantStates("as it was", "a http.get:example.com")
-	limited := strings.Replace(needing("Edited.", `"http.get:example.com"`), "tool(f,", "tool(f, limits = {\"memory\": 8000000000}, timeout = 600,", 1)
-	b.write(tools+"a.star", limited)
+	limited := func(fields string) {
+		b.write(tools+"a.star", strings.Replace(needing("Edited.", `"http.get:example.com"`), "tool(f,", "tool(f, "+fields+",", 1))
+	}
+	limited(`limits = {"memory": 8000000000}, timeout = 600`)
 	b.wantStates("takes more", "a (the tool now also needs more memory, more time)")
+	limited(`limits = {"requests": 20}`)
+	b.wantStates("the default, declared", "a http.get:example.com")
+	limited(`limits = {"requests": 21}`)
+	b.wantStates("makes more requests", "a (the tool now also needs more requests)")
+	b.trust()
+	b.wantStates("reviewed", "a http.get:example.com")
+	limited(`limits = {"requests": 5}`)
+	b.wantStates("makes fewer", "a http.get:example.com")
+	limited(`limits = {"requests": 22}`)
+	b.wantStates("makes more than reviewed", "a (the tool now also needs more requests)")
 }
 
 // TestAProjectsConfigIsBounded checks the size limit of an untrusted config, which is

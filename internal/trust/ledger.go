@@ -172,6 +172,7 @@ func raised(t *tool.Head, r Record) []string {
 		{now.CPU > max(had.CPU, tool.DefaultCPU), "more computing"},
 		{now.Memory > max(had.Memory, tool.DefaultMemory), "more memory"},
 		{now.Result > max(had.Result, tool.DefaultResult), "a longer result"},
+		{now.Requests > max(had.Requests, tool.DefaultRequests), "more requests"},
 		{t.Timeout > max(r.Timeout, tool.DefaultTimeout), "more time"},
 	} {
 		if l.more {

@@ -12,7 +12,7 @@ import (
 )
 
 // version is the prefix of every record.
-const version = "cassidy trust 3\n"
+const version = "cassidy trust 4\n"
 
 // A header begins a record. So many files follow it.
 type header struct {

@@ -16,7 +16,7 @@ func FuzzRecord(f *testing.F) {
 	const root = "/p"
 	l := &Ledger{author: true, files: map[string]Record{
 		"a": {Path: "a", Kind: KindTool, Hash: "1", Text: "2", Needs: []tool.Capability{{Name: "fs.read", Target: "x"}}, When: time.Unix(0, 7), Own: true},
-		"b": {Path: "b", Kind: KindNotes, When: time.Unix(0, 8), Timeout: time.Second, Limits: tool.Limits{Memory: 9}, Revoked: true},
+		"b": {Path: "b", Kind: KindNotes, When: time.Unix(0, 8), Timeout: time.Second, Limits: tool.Limits{Memory: 9, Requests: 30}, Revoked: true},
 	}}
 	whole, err := encodeLedger(l, root)
 	if err != nil {

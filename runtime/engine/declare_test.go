@@ -97,7 +97,7 @@ func described(e *enginetest.Twice, s tool.Script) string {
 func toolText(t tool.Described) string {
 	var b strings.Builder
 	line := func(name string, v any) {
-		if text := fmt.Sprint(v); text != "" && text != "[]" && text != "0" && text != "0s" && text != "false" && text != "{0 0s 0 0}" {
+		if text := fmt.Sprint(v); text != "" && text != "[]" && text != "0" && text != "0s" && text != "false" && text != "{0 0s 0 0 0}" {
 			fmt.Fprintf(&b, "%s: %s\n", name, strings.ReplaceAll(text, "\n", `\n`))
 		}
 	}

@@ -57,7 +57,7 @@ Twice.]], group = GROUPS, risky = true, allow_extra = true, version = "1.2", ava
     example{ description = "shows more", args = { text = "ab" } },
   },
   tags = { "x"; "y" }, deprecated = { since = "1", replacement = "say", message = "use say" },
-  timeout = 2.5, overhead = 40, limits = { steps = 1000, cpu = 0.5, memory = 1048576, result = 100 },
+  timeout = 2.5, overhead = 40, limits = { steps = 1000, cpu = 0.5, memory = 1048576, result = 100, requests = 50 },
   handler = run,
 }
 `
@@ -94,7 +94,7 @@ tool(run,
   returns = param("object"),
   examples = [example("shows it", {"text": "abc", "options": {}}, {}), example("shows more", args = {"text": "ab"})],
   tags = ["x", "y"], deprecated = {"since": "1", "replacement": "say", "message": "use say"},
-  timeout = 2.5, overhead = 40, limits = {"steps": 1000, "cpu": 0.5, "memory": 1048576, "result": 100},
+  timeout = 2.5, overhead = 40, limits = {"steps": 1000, "cpu": 0.5, "memory": 1048576, "result": 100, "requests": 50},
 )
 `
 )
@@ -224,6 +224,7 @@ func TestLuaDescribeErrors(t *testing.T) {
 		{"return tool{\n examples = {\n  example('d', {nope = 1})}, " + rest, "Unknown parameter: nope", 3, ""},
 		{"return tool{\n examples = {\n  example('d', {}, 1, 2)}, " + rest, "example() takes at most 3 arguments", 3, ""},
 		{"return tool{\n limits = {steps = 'many'}, " + rest, "limit 'steps' should be a positive integer", 2, ""},
+		{"return tool{\n limits = {requests = 1001}, " + rest, "limit 'requests' should be an integer from 1 to 1000 but got 1001", 2, ""},
 		{"return tool{\n timeout = 9007199254740993, " + rest, "cannot be represented exactly as a Lua number", 2, ""},
 		{"return tool{\n timeout = 1e999, " + rest, "malformed or out of range", 2, ""},
 		{"return tool{name = 'other', " + rest, `the file name "sample" differs from the tool name "other"`, 1, ""},

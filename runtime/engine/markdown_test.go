@@ -35,7 +35,7 @@ def restore(args, result): return [args, result]
 tool(word_count, title = "Words", group = "files", risky = True, hints = {"read_only": True, "cheap": False}, needs = ["fs.read:docs/**"],
     params = {"min_length": param(min = 1, max = 100), "encoding": param("string", "How it is written.", default = "UTF-8", enum = ["UTF-8", "latin1"])},
     examples = [example("One", args = {"filepath": "a"}, expect = {"words": 3})], tags = ["text"], version = "1.2", timeout = 3,
-    limits = {"steps": 100}, overhead = 7, available = works, undo = restore, deprecated = {"since": "1", "replacement": "wc"})
+    limits = {"steps": 100, "requests": 50}, overhead = 7, available = works, undo = restore, deprecated = {"since": "1", "replacement": "wc"})
 `
 	markdown := `---
 title: Words
@@ -59,7 +59,7 @@ examples:
 tags: [text]
 version: 1.2
 timeout: 3
-limits: {steps: 100}
+limits: {steps: 100, requests: 50}
 token_overhead: 7
 available: works
 undo: restore

@@ -353,15 +353,15 @@ func TestLimits(t *testing.T) {
 	cases := []struct {
 		host, most, tool, call, want tool.Limits
 	}{
-		{want: tool.Limits{Steps: tool.DefaultSteps, CPU: tool.DefaultCPU, Memory: tool.DefaultMemory, Result: tool.DefaultResult}},
-		{tool: tool.Limits{Steps: 9e9, Memory: 1 << 40}, call: tool.Limits{Result: 5},
-			want: tool.Limits{Steps: 9e9, CPU: tool.DefaultCPU, Memory: 1 << 40, Result: 5}},
-		{most: tool.Limits{Steps: 7, CPU: 8, Memory: 9, Result: 10}, tool: tool.Limits{Steps: 9e9, Memory: 3},
-			want: tool.Limits{Steps: 7, CPU: 8, Memory: 3, Result: 10}},
-		{host: tool.Limits{Steps: 1, CPU: 2, Memory: 3, Result: 40}, want: tool.Limits{Steps: 1, CPU: 2, Memory: 3, Result: 40}},
+		{want: tool.DefaultLimits()},
+		{tool: tool.Limits{Steps: 9e9, Memory: 1 << 40, Requests: 300}, call: tool.Limits{Result: 5},
+			want: tool.Limits{Steps: 9e9, CPU: tool.DefaultCPU, Memory: 1 << 40, Result: 5, Requests: 300}},
+		{most: tool.Limits{Steps: 7, CPU: 8, Memory: 9, Result: 10, Requests: 11}, tool: tool.Limits{Steps: 9e9, Memory: 3, Requests: 100},
+			want: tool.Limits{Steps: 7, CPU: 8, Memory: 3, Result: 10, Requests: 11}},
+		{host: tool.Limits{Steps: 1, CPU: 2, Memory: 3, Result: 40, Requests: 50}, want: tool.Limits{Steps: 1, CPU: 2, Memory: 3, Result: 40, Requests: 50}},
 		{host: tool.Limits{Steps: 1, Result: 40}, most: tool.Limits{Steps: 20, Result: 30}, tool: tool.Limits{Steps: 50},
-			want: tool.Limits{Steps: 20, CPU: tool.DefaultCPU, Memory: tool.DefaultMemory, Result: 30}},
-		{most: tool.Limits{Memory: 1 << 40}, want: tool.Limits{Steps: tool.DefaultSteps, CPU: tool.DefaultCPU, Memory: tool.DefaultMemory, Result: tool.DefaultResult}},
+			want: tool.Limits{Steps: 20, CPU: tool.DefaultCPU, Memory: tool.DefaultMemory, Result: 30, Requests: tool.DefaultRequests}},
+		{most: tool.Limits{Memory: 1 << 40}, want: tool.DefaultLimits()},
 	}
 	for _, c := range cases {
 		var got tool.Limits
@@ -377,7 +377,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("limits of %+v, by default %+v and at most %+v = %+v, %v, want %+v", c.tool, c.host, c.most, got, err, c.want)
 		}
 	}
-	for _, l := range []tool.Limits{{Steps: -1}, {CPU: -1}, {Memory: -1}, {Result: -1}} {
+	for _, l := range []tool.Limits{{Steps: -1}, {CPU: -1}, {Memory: -1}, {Result: -1}, {Requests: -1}} {
 		for _, o := range []host.Options{{Limits: l}, {MaxLimits: l}} {
 			if _, err := host.New(&o); value.KindOf(err) != value.Invalid {
 				t.Errorf("New with %+v and at most %+v: %v, want an error of kind Invalid", o.Limits, o.MaxLimits, err)

@@ -23,11 +23,11 @@ type Call struct {
 	Args      *value.Dict // by parameter name
 	Texts     bool        // arguments are text, to be read as the declared types
 	Caller    Caller      // who asks; the zero value is a model
+	Trace     trace.Mode  // what is reported about the lines of the script; the calls that it makes inherit it
 	Reasoning string      // why, in the caller's words
 	Entry     string      // the script's function to run; "" is the tool's handler
 	Limits    Limits      // zero fields mean the tool's, then the host's
 	StepPath  StepPath    // of the call in its run; nil for a call on its own
-	Trace     trace.Mode  // what is reported about the lines of the script; the calls that it makes inherit it
 }
 
 // A Caller is who asks for a call. The host decides what needs approval for each; a model,

@@ -133,10 +133,15 @@ type Limits struct {
 	CPU    time.Duration // of the script, without the time the host works for it
 	Memory int64         // bytes
 	Result int           // bytes of the result
+	// Requests is how many HTTP requests the call may make, each redirect counted. A script declares at most
+	// [MaxRequests].
+	Requests int
 }
 
 // Negative reports whether a limit is negative.
-func (l Limits) Negative() bool { return l.Steps < 0 || l.CPU < 0 || l.Memory < 0 || l.Result < 0 }
+func (l Limits) Negative() bool {
+	return l.Steps < 0 || l.CPU < 0 || l.Memory < 0 || l.Result < 0 || l.Requests < 0
+}
 
 // The limits of a call whose tool sets none.
 const (
@@ -151,20 +156,26 @@ const (
 	DefaultMemory = 128 << 20
 	// DefaultResult is how long a result may be, in bytes.
 	DefaultResult = 1 << 20
+	// DefaultRequests is how many HTTP requests a call may make.
+	DefaultRequests = 20
 )
+
+// MaxRequests is the highest limit of HTTP requests that a script can declare: as many as the effects of a call.
+const MaxRequests = 1000
 
 // DefaultLimits returns the limits of a call whose tool sets none.
 func DefaultLimits() Limits {
-	return Limits{Steps: DefaultSteps, CPU: DefaultCPU, Memory: DefaultMemory, Result: DefaultResult}
+	return Limits{Steps: DefaultSteps, CPU: DefaultCPU, Memory: DefaultMemory, Result: DefaultResult, Requests: DefaultRequests}
 }
 
 // Or returns the limits, with others for those that are not set.
 func (l Limits) Or(others Limits) Limits {
 	return Limits{
-		Steps:  cmp.Or(l.Steps, others.Steps),
-		CPU:    cmp.Or(l.CPU, others.CPU),
-		Memory: cmp.Or(l.Memory, others.Memory),
-		Result: cmp.Or(l.Result, others.Result),
+		Steps:    cmp.Or(l.Steps, others.Steps),
+		CPU:      cmp.Or(l.CPU, others.CPU),
+		Memory:   cmp.Or(l.Memory, others.Memory),
+		Result:   cmp.Or(l.Result, others.Result),
+		Requests: cmp.Or(l.Requests, others.Requests),
 	}
 }
 
@@ -173,10 +184,11 @@ func (l Limits) Or(others Limits) Limits {
 func (l Limits) AtMost(most Limits) Limits {
 	l, most = l.Or(most), most.Or(l)
 	return Limits{
-		Steps:  min(l.Steps, most.Steps),
-		CPU:    min(l.CPU, most.CPU),
-		Memory: min(l.Memory, most.Memory),
-		Result: min(l.Result, most.Result),
+		Steps:    min(l.Steps, most.Steps),
+		CPU:      min(l.CPU, most.CPU),
+		Memory:   min(l.Memory, most.Memory),
+		Result:   min(l.Result, most.Result),
+		Requests: min(l.Requests, most.Requests),
 	}
 }
 

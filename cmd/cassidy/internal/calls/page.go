@@ -197,6 +197,7 @@ func LimitsText(l tool.Limits) string {
 	add("cpu", l.CPU > 0, l.CPU)
 	add("memory", l.Memory > 0, bytesText(l.Memory))
 	add("result", l.Result > 0, bytesText(int64(l.Result)))
+	add("requests", l.Requests > 0, l.Requests)
 	return strings.Join(list, ", ")
 }
 

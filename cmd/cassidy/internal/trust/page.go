@@ -38,6 +38,7 @@ func raisedLimits(t *tool.Tool) (list []string) {
 	add(l.CPU > tool.DefaultCPU, "%v of computing (usually %v)", l.CPU, tool.DefaultCPU)
 	add(l.Memory > tool.DefaultMemory, "%d MB of memory (usually %d)", l.Memory>>20, tool.DefaultMemory>>20)
 	add(l.Result > tool.DefaultResult, "a result of %d MB (usually %d)", l.Result>>20, tool.DefaultResult>>20)
+	add(l.Requests > tool.DefaultRequests, "%d HTTP requests a call (usually %d)", l.Requests, tool.DefaultRequests)
 	add(t.Timeout > tool.DefaultTimeout, "%v a call (usually %v)", t.Timeout, tool.DefaultTimeout)
 	return list
 }

@@ -55,7 +55,7 @@ func toolFields() []Field {
 		{"tags", listOf(text()), "Words that are shown to people only."},
 		{"version", tool.Type{}, "The version of the tool, which is shown to people only."},
 		{"timeout", atLeast(tool.TypeNumber, 0), "The wall time of a call in seconds, at most 24 hours. The default is 30."},
-		{"limits", object(), "Limits of a call: steps, cpu in seconds, memory in bytes, result in bytes."},
+		{"limits", object(), "Limits of a call: steps, cpu in seconds, memory in bytes, result in bytes, and the number of HTTP requests."},
 		{"overhead", atLeast(tool.TypeInteger, 0), "How many tokens the definition of the tool takes in a prompt. The default is estimated."},
 	}
 }
@@ -87,7 +87,7 @@ func exampleTable() []Field {
 }
 
 // LimitNames returns the names in limits.
-func LimitNames() []string { return []string{"steps", "cpu", "memory", "result"} }
+func LimitNames() []string { return []string{"steps", "cpu", "memory", "result", "requests"} }
 
 // HintNames returns the names in hints that have a meaning.
 func HintNames() []string {

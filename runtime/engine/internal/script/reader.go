@@ -304,16 +304,20 @@ func (r *Reader) limits() tool.Limits {
 		switch {
 		case name == "cpu":
 			l.CPU = r.duration("limits", v)
-		case !slices.Contains([]string{"steps", "memory", "result"}, name):
-			r.fail("limits", "unknown limit '%s' (valid: steps, cpu, memory, result)", name)
+		case !slices.Contains(LimitNames(), name):
+			r.fail("limits", "unknown limit '%s' (valid: %s)", name, strings.Join(LimitNames(), ", "))
+		case name == "requests" && (!isInt || n <= 0 || n > tool.MaxRequests):
+			r.fail("limits", "limit 'requests' should be an integer from 1 to %d but got %s", tool.MaxRequests, shown(v))
 		case !isInt || n <= 0:
 			r.fail("limits", "limit '%s' should be a positive integer but got %s", name, shown(v))
 		case name == "steps":
 			l.Steps = n
 		case name == "memory":
 			l.Memory = n
-		default:
+		case name == "result":
 			l.Result = int(n)
+		default:
+			l.Requests = int(n)
 		}
 	}
 	return l
