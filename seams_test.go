@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -241,6 +242,58 @@ func TestOptionsHTTP(t *testing.T) {
 	_, err := testhost.Open(t, testhost.On{}, t.TempDir(), &cassidy.Options{HTTP: func(http.RoundTripper) http.RoundTripper { return nil }})
 	if !errors.Is(err, cassidy.ErrInvalid) {
 		t.Errorf("Open where HTTP returns nil: %v, want an error of kind Invalid", err)
+	}
+}
+
+// TestRequestsLimit checks how many requests tools in workers make, redirects included: as many as they declare, the
+// default of a program, and at most what the program and the config allow. A durable call keeps its own limit.
+func TestRequestsLimit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, limits := range map[string]string{"plain": "", "more": `limits = {"requests": 30}`} {
+		putFile(t, filepath.Join(dir, ".cassidy", "tools", name+".star"), fmt.Sprintf(
+			"def %s(n: int, path: str = \"\"):\n    \"\"\"Do it.\"\"\"\n    for _ in range(n):\n        http.get(\"https://example.com/\" + path)\n\ntool(%s, needs = [\"http.get:example.com\"], %s)\n", name, name, limits))
+	}
+	var sent atomic.Int32
+	capped := configFile(t, "limits: {requests: 25}\n")
+	for _, tt := range []struct {
+		tool string
+		o    cassidy.Options
+		call cassidy.Limits
+		most int
+	}{
+		{tool: "plain", most: 20},
+		{tool: "more", most: 30},
+		{tool: "more", o: cassidy.Options{Config: capped}, most: 25},
+		{tool: "plain", o: cassidy.Options{Limits: cassidy.Limits{Requests: 22}}, most: 22},
+		{tool: "plain", o: cassidy.Options{Config: capped, Limits: cassidy.Limits{Requests: 40}, MaxLimits: cassidy.Limits{Requests: 30}}, most: 25},
+		{tool: "more", call: cassidy.Limits{Requests: 7}, most: 7},
+	} {
+		tt.o.TrustSource, tt.o.NoBuiltins, tt.o.HTTP = true, true, func(http.RoundTripper) http.RoundTripper {
+			return transport(func(r *http.Request) (*http.Response, error) {
+				sent.Add(1)
+				if r.URL.Path == "/moved" {
+					return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"/"}}, Body: http.NoBody}, nil
+				}
+				return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+			})
+		}
+		h, err := testhost.Open(t, testhost.On{Journal: t.TempDir()}, dir, &tt.o)
+		must(t, err)
+		for _, path := range []string{"", "moved"} {
+			requests := tt.most
+			if path != "" {
+				requests /= 2
+			}
+			for _, more := range []int{0, 1} {
+				sent.Store(0)
+				c := cassidy.Call{Tool: tt.tool, Args: cassidy.NewDict("n", int64(requests+more), "path", path), Caller: cassidy.ByPerson, Limits: tt.call}
+				_, err := h.Call(t.Context(), c, cassidy.Durable(fmt.Sprint("r", path, more)))
+				if errors.Is(err, cassidy.ErrLimit) != (more == 1) || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("at most %d requests, including redirects", tt.most)) || int(sent.Load()) > tt.most {
+					t.Errorf("%s with %+v and at most %+v, and %d times %q: %v, and %d were sent", tt.tool, tt.o.Limits, tt.o.MaxLimits, requests+more, path, err, sent.Load())
+				}
+			}
+		}
 	}
 }
 

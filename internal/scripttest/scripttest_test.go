@@ -135,6 +135,9 @@ def effects(what: str, arg: any = None) -> any:
         return fs.read(".git/config")
     if what == "fail":
         fail("no such luck")
+    if what == "many":
+        for _ in range(arg):
+            http.get("https://api.example.com/")
     if what == "loop":
         for _ in range(1000000000):
             pass
@@ -146,7 +149,7 @@ def effects(what: str, arg: any = None) -> any:
 tool(effects, needs = [
     "fs.read", "fs.write:out", "http:api.example.com", "secret:TOKEN@api.example.com", "shell:git",
     "env:LANG", "human", "model", "tool:other", "tool:gone",
-])
+], limits = {"requests": 30})
 `
 
 var project = map[string]string{
@@ -229,6 +232,9 @@ func TestFakes(t *testing.T) {
 		"loop":          {"for _ in range(1000000000):\n        pass", "steps\nhint: do less in one test"},
 		"fake loops":    {"t.http({\"*\": lambda r: [x for x in range(1 << 40)]}); t.call(\"effects\", what = \"plain\", arg = \"https://api.example.com/\")", "hint: do less in one test"},
 		"tool loops":    {`t.call("effects", what = "loop")`, `or declare limits = {"steps": …}`},
+		"requests":      {`t.http({"*": "x"}); t.call("effects", what = "many", arg = 30); t.eq(len(t.effects("http")), 30)`, "ok"},
+		"more requests": {`t.http({"*": "x"}); t.call("effects", what = "many", arg = 31)`, "at most 30 requests, including redirects (at .cassidy/tools/effects.star:45:21)\nhint: make fewer requests in one call, or declare limits = {\"requests\": 150}"},
+		"too many":      {`t.http({"*": "x"}); t.fails("effects", what = "many", arg = 31, error_type = "limit_error", match = "30 requests"); t.eq(len(t.effects("http")), 31)`, "ok"},
 		"tool prints":   {`t.fails("effects", what = "print"); print("done")`, "ok"},
 		"prints":        {"for _ in range(1000):\n        print(1)", "ok"},
 		"request":       {`f = lambda: fail("called"); t.fails(f); t.model([f]); t.effect({"model.ask": {"$call": 0, "args": []}}); t.eq(t.call("effects", what = "model"), {"$call": 0, "args": []})`, "ok"},

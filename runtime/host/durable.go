@@ -127,7 +127,7 @@ func (d durable) recorded(ctx context.Context, log *history.Log, c tool.Call, re
 func callArgs(c tool.Call) *value.Dict {
 	d := value.NewDict("tool", c.Tool, "args", c.Args.OrEmpty(), "texts", c.Texts, "caller", int64(c.Caller), "reasoning", strings.ToValidUTF8(c.Reasoning, "\ufffd"))
 	if l := c.Limits; l != (tool.Limits{}) {
-		d.Put("limits", value.NewDict("steps", l.Steps, "cpu_ns", int64(l.CPU), "memory", l.Memory, "result", int64(l.Result)))
+		d.Put("limits", value.NewDict("steps", l.Steps, "cpu_ns", int64(l.CPU), "memory", l.Memory, "result", int64(l.Result), "requests", int64(l.Requests)))
 	}
 	return d
 }
@@ -136,7 +136,7 @@ func callArgs(c tool.Call) *value.Dict {
 func recordedCallOf(d *value.Dict) tool.Call {
 	c := tool.Call{Tool: d.Text("tool"), Args: d.Dict("args"), Texts: d.Bool("texts"), Caller: tool.Caller(d.IntOr("caller", int64(tool.ByModel))), Reasoning: d.Text("reasoning")}
 	if l := d.Dict("limits"); l != nil {
-		c.Limits = tool.Limits{Steps: l.Int("steps"), CPU: time.Duration(l.Int("cpu_ns")), Memory: l.Int("memory"), Result: int(l.Int("result"))}
+		c.Limits = tool.Limits{Steps: l.Int("steps"), CPU: time.Duration(l.Int("cpu_ns")), Memory: l.Int("memory"), Result: int(l.Int("result")), Requests: int(l.Int("requests"))}
 	}
 	return c
 }

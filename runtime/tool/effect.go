@@ -264,6 +264,8 @@ type Grant struct {
 	// Hold takes the memory for a stage that holds so many bytes, until it is committed or dropped. It
 	// may wait. Nil bounds nothing.
 	Hold func(bytes int64) error
+	// Request counts an HTTP request of the call, and fails beyond [Limits.Requests]. Nil counts nothing.
+	Request func() error
 	// ReadsOnly reports that the call cannot write, so that what an effect reads need
 	// not be noted in the stage.
 	ReadsOnly bool

@@ -21,7 +21,7 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib/secret"
 )
 
-// What one effect may cost. The bounds of a call are in quota.go.
+// What one effect may cost. The host counts the requests of a call.
 const (
 	maxBody      = 8 << 20  // bytes of an answer, unpacked; as much as a file that can be read
 	maxHead      = 64 << 10 // bytes of its header; servers send 1 KB
@@ -99,8 +99,10 @@ func isRedirect(status int) bool {
 
 // send makes one request, whose query holds the placeholders of some secrets.
 func (x *exchange) send(ctx context.Context, inQuery []string) (*http.Response, error) {
-	if err := x.net.quotas.spend(x.grant.Stage); err != nil {
-		return nil, err
+	if x.grant.Request != nil {
+		if err := x.grant.Request(); err != nil {
+			return nil, err
+		}
 	}
 	header, permit, err := x.header()
 	if err != nil {

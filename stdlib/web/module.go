@@ -18,7 +18,7 @@ import (
 
 const moduleDoc = "HTTP requests to servers of the public internet. A tool declares http.METHOD:HOST in needs for each host and method, " +
 	"or http:HOST for all methods. The targets of redirects must be declared too. Addresses of this machine, private networks and metadata " +
-	"services of clouds are denied, unless the user's config lists them. One call of a tool may make 20 requests. " +
+	"services of clouds are denied, unless the user's config lists them. One call of a tool may make 20 requests, or as many as the tool declares, as in limits = {\"requests\": 100}. " +
 	"Each redirect counts as a request, and one function call follows at most 3 redirects. The body of a request and the body of a response have at most 8 MB each. Requests share no cookies and no connections.\n\nIn a recorded run, " +
 	"a request that may change data has the header Idempotency-Key, unless the script sets the header. If the request is sent again, it has the same key. A server that supports the header carries out the request only once.\n\n" +
 	"The functions return the response, even if its status is 404 or 500. If there is no response, the call fails. A response is a dict:\n\n- `status`: an integer\n- `ok`: True if " +
@@ -159,7 +159,7 @@ func (n *Network) do(ctx context.Context, ask *request, g tool.Grant) (value.Val
 
 // exchange makes a request. unsent reports that it failed before anything was sent.
 func (n *Network) exchange(ctx context.Context, ask *request, g tool.Grant) (answer *response, unsent bool, err error) {
-	leave, err := n.quotas.enter(ctx, g.Call.Tool)
+	leave, err := n.queues.enter(ctx, g.Call.Tool)
 	if err != nil {
 		return nil, false, err
 	}

@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,8 +55,7 @@ func newTestNet(t testing.TB, o *Options) *testNet {
 	d := &testNet{net: n, names: map[string][]string{"*": {"93.184.215.14"}}, to: map[string]string{}}
 	n.lookup, n.connect = d.lookup, d.connect
 	n.own = func() ([]netip.Addr, error) { return []netip.Addr{netip.MustParseAddr("8.8.4.4")}, nil }
-	// But for what says otherwise, each request belongs to another call.
-	d.Caller = &rowtest.Caller{T: t, Modules: []tool.Module{n.Module(), n.secrets.Module()}, Fresh: true}
+	d.Caller = &rowtest.Caller{T: t, Modules: []tool.Module{n.Module(), n.secrets.Module()}}
 	d.Grant("http", "secret")
 	return d
 }
@@ -442,25 +442,32 @@ func TestHTTPGrants(t *testing.T) {
 	}
 }
 
-func TestHTTPRequestsOfOneCall(t *testing.T) {
+// TestHTTPRequestsAreCounted checks that each request is counted before it is sent, redirects included, and that none is
+// sent beyond the limit.
+func TestHTTPRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	d := newTestNet(t, nil)
+	var sent atomic.Int32
 	d.serve("80", func(w http.ResponseWriter, r *http.Request) {
+		sent.Add(1)
 		if r.URL.Path == "/moved" {
 			http.Redirect(w, r, "/", http.StatusFound)
 		}
 	})
-	d.Fresh, d.Stage = false, &tool.Stage{}
-	for range 9 {
-		d.Must("http.get", "url", "http://example.com/moved") // two each
+	counted, limit := 0, value.Errorf(value.Limit, "too many requests")
+	d.Request = func() error {
+		if counted++; counted > 4 {
+			return limit
+		}
+		return nil
 	}
+	d.Must("http.get", "url", "http://example.com/moved")
 	d.Must("http.get", "url", "http://example.com/")
-	d.Fails(value.Limit, "at most 20 requests", "http.get", "url", "http://example.com/moved")
-	d.Fails(value.Limit, "at most 20 requests", "http.get", "url", "http://example.com/")
-	d.Stage.Committed() // the call continues
-	d.Fails(value.Limit, "at most 20 requests", "http.get", "url", "http://example.com/")
-	d.Stage = &tool.Stage{} // the next call
-	d.Must("http.get", "url", "http://example.com/")
+	d.Fails(value.Limit, "too many requests", "http.get", "url", "http://example.com/moved")
+	d.Fails(value.Limit, "too many requests", "http.post", "url", "http://example.com/")
+	if sent.Load() != 4 || counted != 6 {
+		t.Errorf("%d requests were sent and %d counted, want 4 and 6", sent.Load(), counted)
+	}
 }
 
 // TestHTTPTurns checks that a tool has at most four requests under way, that
@@ -479,7 +486,7 @@ func TestHTTPTurns(t *testing.T) {
 		args, err := row.Bind(nil, value.NewDict("url", "http://example.com/"+path))
 		rowtest.NoError(t, err)
 		go func() {
-			_, err := row.Do(ctx, tool.Effect{Args: args}, tool.Grant{Call: tool.Call{Tool: name}, Check: d.Check, Stage: &tool.Stage{}})
+			_, err := row.Do(ctx, tool.Effect{Args: args}, tool.Grant{Call: tool.Call{Tool: name}, Check: d.Check})
 			done <- err
 		}()
 		return done
@@ -505,7 +512,7 @@ func TestHTTPTurns(t *testing.T) {
 			rowtest.NoError(t, <-done)
 		}
 	})
-	if n := len(d.net.quotas.queues); n != 0 {
+	if n := len(d.net.queues.byTool); n != 0 {
 		t.Errorf("%d queues are left, want 0", n)
 	}
 }
@@ -668,18 +675,9 @@ func TestHTTPLeavesNothing(t *testing.T) {
 		}
 	}
 	close(stop)
-	d.Stage = nil
 	rowtest.Within(t, "the end of what requests started", func() {
 		for runtime.NumGoroutine() > before+1 { // one runs this
 			runtime.Gosched()
-		}
-		for turns := &d.net.quotas; ; runtime.GC() {
-			turns.mu.Lock()
-			left := len(turns.spent)
-			turns.mu.Unlock()
-			if left == 0 {
-				return
-			}
 		}
 	})
 }
@@ -728,7 +726,7 @@ func TestHTTPKey(t *testing.T) {
 		f := d.Func(tt.row)
 		args, err := f.Bind(nil, value.NewDict(append([]value.Value{"url", "http://a.com/"}, tt.args...)...))
 		rowtest.NoError(t, err)
-		if _, err = f.Do(context.Background(), tool.Effect{Func: tt.row, Args: args}, tool.Grant{Check: d.Check, Stage: &tool.Stage{}, Key: tt.key}); err != nil {
+		if _, err = f.Do(context.Background(), tool.Effect{Func: tt.row, Args: args}, tool.Grant{Check: d.Check, Key: tt.key}); err != nil {
 			t.Errorf("%s(%v): %v", tt.row, tt.args, err)
 		}
 		if !slices.Equal(sent, tt.want) {

@@ -49,7 +49,7 @@ type Network struct {
 	private atomic.Pointer[[]netip.Prefix] // what may be reached beside the public internet
 	roots   *x509.CertPool                 // nil means the system's
 	secrets *secret.Box
-	quotas  quotas
+	queues  queues
 	base    *baseTransport
 	wrapped http.RoundTripper // the program's, around base; may be nil
 

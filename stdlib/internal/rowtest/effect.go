@@ -15,7 +15,7 @@ type Caller struct {
 	Needs   []tool.Capability // what is granted
 	Dir     string            // the project's folder, which no error may show; "" is none
 	Stage   *tool.Stage       // of the host's call that all belong to
-	Fresh   bool              // each belongs to another one
+	Request func() error      // of the grant; may be nil
 }
 
 // Grant replaces what is granted.
@@ -64,10 +64,7 @@ func (c *Caller) Run(ctx context.Context, name string, args ...value.Value) (too
 			}
 		}
 	}
-	if c.Fresh {
-		c.Stage = &tool.Stage{}
-	}
-	return f.Do(ctx, tool.Effect{Func: name, Args: bound}, tool.Grant{Check: c.Check, Stage: c.Stage})
+	return f.Do(ctx, tool.Effect{Func: name, Args: bound}, tool.Grant{Check: c.Check, Stage: c.Stage, Request: c.Request})
 }
 
 // Call is Run for the value alone.

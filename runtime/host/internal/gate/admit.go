@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"fmt"
+	"path"
 	"strings"
 	"sync/atomic"
 
@@ -18,12 +19,44 @@ type quota struct {
 	effects  int // the number of effects that it has asked for, including notices
 	notices  int
 	logBytes int
-	logLines int
+	logLines int32
 	dropping bool // it has emitted too much: its notices are dropped
 
 	// refusals counts the refusals of a call and of everything that it calls. Only the
 	// counter of the responsible pass is used.
 	refusals atomic.Int32
+	requests atomic.Int32 // the HTTP requests of the call, also in earlier processes of its run
+}
+
+// request is the Request of the [tool.Grant].
+func (p *Pass) request() error {
+	limit := p.call.Limits.Requests
+	if int(p.quota.requests.Add(1)) <= limit {
+		return nil
+	}
+	return value.Limitf(value.LimitHTTP, "the call may make at most %d requests, including redirects", limit).
+		WithHint("make fewer requests in one call%s", p.moreRequests(limit))
+}
+
+// moreRequests is the part of a hint that says how to raise the limit of requests where it was set: in the user's config,
+// or in the tool, in the language of its declaration.
+func (p *Pass) moreRequests(limit int) string {
+	more, most := min(5*limit, tool.MaxRequests), p.now.Bounds.MaxLimits.Requests
+	switch {
+	case most > 0 && most <= limit:
+		return fmt.Sprintf("; to allow more: cassidy config set limits.requests %d; in Go, increase Options.MaxLimits.Requests", 5*limit)
+	case p.program != nil:
+		return ", or call a tool that makes them"
+	case p.tool.Location == tool.Embedded:
+		return fmt.Sprintf("; in Go, increase Limits.Requests of the tool, for example to %d", 5*limit)
+	case limit >= tool.MaxRequests:
+		return ""
+	case path.Ext(p.tool.Path) == ".lua":
+		return fmt.Sprintf(", or declare limits = { requests = %d }", more)
+	case path.Ext(p.tool.Path) == ".md":
+		return fmt.Sprintf(", or declare limits: {requests: %d}", more)
+	}
+	return fmt.Sprintf(", or declare limits = {\"requests\": %d}", more)
 }
 
 // admit returns the step of an effect, and fails beyond the number of effects that a call

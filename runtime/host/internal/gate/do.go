@@ -107,8 +107,11 @@ func (s *step) granted(ctx context.Context) tool.Grant {
 			return p.Run.note(context.WithoutCancel(ctx), s.effect.StepPath, d)
 		},
 	}
-	if s.fn.Kind == tool.Write {
+	switch s.fn.Kind {
+	case tool.Write:
 		grant.Hold = func(n int64) error { return p.staged.Set(ctx, n) }
+	case tool.Repeatable, tool.External:
+		grant.Request = p.request
 	}
 	return grant
 }

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -101,9 +102,12 @@ func counts(s *step, d time.Duration) bool {
 	return d <= maxSleep || !s.of.Run.Parks || s.of.tool.Timeout > 0
 }
 
-// spend takes the time of a recorded effect from that of its call. Waiting for a person, a
-// model or another call takes none.
+// spend takes what a recorded effect has used from the bounds of its call: its time, and one of the HTTP requests if it
+// made any. Waiting for a person, a model or another call takes no time.
 func spend(s *step, entry *history.Entry) {
+	if strings.HasPrefix(s.effect.Func, "http.") && value.KindOf(entryError(entry)) != value.Limit {
+		s.of.quota.requests.Add(1)
+	}
 	takes, _ := targets(s.fn, s.effect)
 	if s.fn.MakesCalls() || len(entry.Questions) > 0 || slices.ContainsFunc(takes, isModel) {
 		return
