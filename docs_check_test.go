@@ -91,7 +91,7 @@ func TestDocsCheck(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, name := range []string{"weather.star", "weather_test.star", "mean_length.star", "top_words.star", "longest_line.lua", "initials.md", "low_stock.star"} {
+	for _, name := range []string{"weather.star", "weather_test.star", "mean_length.star", "top_words.star", "longest_line.lua", "initials.md", "reorder.star"} {
 		if !checked[name] {
 			t.Errorf("the pages do not show %s; checked: %v", name, checked)
 		}

@@ -29,7 +29,7 @@ func TestDocsTools(t *testing.T) {
 		file string
 		want []string // the files it shows
 	}{
-		{"README.md", []string{"low_stock.star"}},
+		{"README.md", []string{"reorder.star"}},
 		{"docs/writing-tools.md", []string{"top_words.star", "longest_line.lua", "initials.md"}},
 	} {
 		t.Run(page.file, func(t *testing.T) {
