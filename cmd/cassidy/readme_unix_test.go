@@ -18,6 +18,7 @@ import (
 // the command, and its folder the clone.
 var install = []string{
 	"git clone https://github.com/cassidy-run/cassidy && cd cassidy && go run ./cmd/cassidy demo",
+	"go test ./...                         # all tests, without network, in a few minutes",
 	"go install ./cmd/cassidy              # into $(go env GOPATH)/bin, which must be on your PATH",
 }
 

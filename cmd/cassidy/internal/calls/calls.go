@@ -37,9 +37,14 @@ func Run(a *app.App, ctx *cli.Context, h *host.Host, call string, do func(ctx co
 		printResult(a, result, t.End)
 		return result, nil
 	}
-	a.PrintText(result.Text())
+	a.PrintResult(&result)
 	t.End(nil)
 	return result, nil
+}
+
+// AllFlag returns the flag of commands that print a result.
+func AllFlag(a *app.App) cli.Flag {
+	return &cli.BoolFlag{Name: "all", Usage: "on a terminal, show all rows and columns of the result", Destination: &a.All}
 }
 
 // Failed reports the error of a call, with --json as a result. call is its text, or "".

@@ -108,7 +108,7 @@ func joined(r rune) bool {
 }
 
 // colours are the sequences of [Printer.PaintOn].
-var colours = regexp.MustCompile("\x1b\\[(?:0|1|2|31|32|33)m")
+var colours = regexp.MustCompile("\x1b\\[(?:0|1|2|31|32|33|35)m")
 
 // styled is [Printable] for a text of ours with colours: whatever else is in it is marked, in case that
 // the text has something from outside.

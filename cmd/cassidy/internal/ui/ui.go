@@ -24,7 +24,9 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/internal/hint"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -36,6 +38,7 @@ type Printer struct {
 	JSON     bool
 	Quiet    bool
 	Verbose  bool
+	All      bool // nothing of a result is folded
 }
 
 // NewPrinter returns a printer of results to out and of messages to err.
@@ -257,6 +260,28 @@ func (p *Printer) PrintText(text string) {
 	if text != "" {
 		p.PrintData(strings.TrimSuffix(text, "\n") + "\n")
 	}
+}
+
+// PrintResult writes the value of a result: drawn on a terminal, else as data.
+func (p *Printer) PrintResult(r *tool.Result) {
+	switch r.Value.(type) {
+	case nil, string, value.Media:
+	default:
+		if IsTerminal(p.Out) {
+			p.Print(strings.Join(p.ScreenOf(p.Out).Value(r.Value, p.All, "--all"), "\n") + "\n")
+			return
+		}
+	}
+	p.PrintText(r.Text())
+}
+
+// ScreenOf returns how lines are drawn on a stream.
+func (p *Printer) ScreenOf(w io.Writer) draw.Screen {
+	width := 0
+	if IsTerminal(w) {
+		width = WidthOf(w)
+	}
+	return draw.On(width, p.Env)
 }
 
 // PrintJSON writes a result as JSON: indented on a terminal, else on one line.

@@ -47,7 +47,7 @@ func Command(a *app.App) *cli.Command {
 			"A tool that can run commands or send data asks for approval before it runs. A tool that can only write files asks before its changes are written. To answer yes to all: --yes. To answer no to all: --deny.\n" +
 			"If approval or an answer is needed, but there is no terminal, the run is parked. It waits until you answer with cassidy runs answer ID.\n" +
 			"With --json, each line on standard output is an event. The last line is the event run_end, which has the result.",
-		Flags: append(slices.Concat(approve.Flags(), agents.CeilingFlags(), agents.RequestFlags(), calls.TraceFlags()),
+		Flags: append(slices.Concat(approve.Flags(), agents.CeilingFlags(), agents.RequestFlags(), calls.TraceFlags(), []cli.Flag{calls.AllFlag(c.App)}),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
 			&cli.StringFlag{Name: "model", Usage: "if the workflow or a tool calls model.ask, ask `MODEL`: " + models.Choices, DefaultText: models.Default},
 			agents.HooksFlag(),
@@ -234,7 +234,8 @@ func Ended(ctx context.Context, a *app.App, p *host.Program, out tool.Outcome, u
 		return calls.ReportEnd(a, e, p.ID)
 	}
 	if !a.JSON {
-		a.PrintText(tool.Succeed(out).Text())
+		result := tool.Succeed(out)
+		a.PrintResult(&result)
 		agents.ReportUsage(a, used)
 	}
 	return nil

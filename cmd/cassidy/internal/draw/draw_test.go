@@ -1,0 +1,165 @@
+package draw
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+func TestScreens(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		env   string
+		width int
+		want  Screen
+	}{
+		{"LANG=en_US.UTF-8", 80, Screen{Width: 80, Color: true}},
+		{"", 80, Screen{Width: 80, Color: true}},
+		{"", 0, Screen{}},
+		{"LANG=C", 80, Screen{Width: 80, Color: true, ASCII: true}},
+		{"LC_ALL=C LANG=en_US.UTF-8", 80, Screen{Width: 80, Color: true, ASCII: true}},
+		{"LC_ALL=de_DE.utf8 LANG=C", 80, Screen{Width: 80, Color: true}},
+		{"CASSIDY_ASCII=1", 80, Screen{Width: 80, Color: true, ASCII: true}},
+		{"NO_COLOR=1", 80, Screen{Width: 80}},
+		{"NO_COLOR=", 80, Screen{Width: 80, Color: true}},
+		{"NO_COLOR=1 CLICOLOR_FORCE=1", 0, Screen{Color: true}},
+		{"CASSIDY_PLAIN=1", 80, Screen{Width: 80, Color: true, ASCII: true, Plain: true}},
+		{"TERM=dumb", 80, Screen{Width: 80, ASCII: true, Plain: true}},
+	} {
+		env := map[string]string{}
+		for pair := range strings.FieldsSeq(c.env) {
+			name, v, _ := strings.Cut(pair, "=")
+			env[name] = v
+		}
+		if got := On(c.width, func(name string) (string, bool) { v, ok := env[name]; return v, ok }); got != c.want {
+			t.Errorf("with %q on %d cells: %+v, want %+v", c.env, c.width, got, c.want)
+		}
+	}
+}
+
+func TestCells(t *testing.T) {
+	t.Parallel()
+	family := "👨\u200d👩\u200d👧"
+	for text, want := range map[string]int{
+		"": 0, "abc": 3, "日本語": 6, "e\u0301": 1, family: 2, "❤\ufe0f": 2, "\x1b[31mab\x1b[0m": 2, "½": 1, "ｗ": 2,
+	} {
+		if got := Cells(text); got != want {
+			t.Errorf("Cells(%q) = %d, want %d", text, got, want)
+		}
+	}
+	s := Screen{Width: 80}
+	for _, c := range []struct{ got, want string }{
+		{s.Cut("日本語", 5), "日本…"}, {s.Cut("日本語", 4), "日…"}, {s.Cut("日本語", 6), "日本語"}, {s.Cut(family+family, 3), family + "…"},
+		{s.Cut("a b", 2), "a…"}, {s.Cut("abc", 0), "…"}, {Screen{ASCII: true}.Cut("abcdef", 5), "ab..."},
+		{s.CutPath("src/main/java/greet.py", 18), "src/…/greet.py"}, {s.CutPath("/usr/lib/python/x.py", 12), "…/x.py"}, {s.CutPath("long.name", 5), "long…"},
+		{Pad("日", 4, false) + "|", "日  |"}, {Pad("7", 3, true), "  7"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+	if diff := cmp.Diff([]string{"- one two", "  three", "  aaaaaaaaaa", "  aaaaa b"}, Wrap("- ", "one two three aaaaaaaaaaaaaaa b", 12)); diff != "" {
+		t.Errorf("wrapped (-want +got):\n%s", diff)
+	}
+}
+
+// parse returns a value of JSON.
+func parse(t *testing.T, text string) value.Value {
+	t.Helper()
+	v, err := value.ParseJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestValues(t *testing.T) {
+	t.Parallel()
+	many := "[" + strings.Repeat(`{"n": 1, "text": "x"},`, 29) + `{"n": 30, "text": "last"}]`
+	for _, c := range []struct {
+		name, json string
+		screen     Screen
+		want       string
+	}{
+		{"an object", `{"a": 1, "name": "x y", "none": null, "empty": "", "yes": true, "list": [1, "b"], "levels": {"INFO": 185, "WARN": 20}}`, Screen{Width: 80}, `
+a       1
+name    x y
+none    –
+empty   ""
+yes     yes
+list    1, b
+levels  INFO 185 · WARN 20
+`},
+		{"a table", `{"rows": [{"hour": "11:00", "n": 2, "percent": 10.5}, {"hour": "14:00", "n": 16, "percent": 7}]}`, Screen{Width: 80}, `
+rows
+  hour    n  percent
+  11:00   2     10.5
+  14:00  16      7
+`},
+		{"long texts", `[{"where": "notes/a/very/long/path.md:27", "n": 1234567890, "what": "Write the page about all recipes that we have."}]`, Screen{Width: 50}, `
+where                       n  what
+notes/…/path.md:…  1234567890  Write the page ab…
+`},
+		{"too narrow", `[{"where": "a long enough text for this", "n": 12345678901234567890, "m": 12345678901234567890}]`, Screen{Width: 24}, `
+where
+a long enough text for…
+▸ 2 columns (--all): n…
+`},
+		{"many rows", many, Screen{Width: 80, ASCII: true}, "\n n  text\n" + strings.Repeat(" 1  x\n", 15) + "> 13 rows (--all)\n 1  x\n30  last\n"},
+		{"a text of lines", `{"text": "a\nb\n", "n": 1}`, Screen{Width: 80}, "\ntext\n  a\n  b\nn  1\n"},
+		{"deep", `{"a": {"b": {"c": {"d": {"e": [1, [2]]}}}}}`, Screen{Width: 80}, "\na\n  b\n    c\n      {\"d\":{\"e\":[1,[2]]}}\n"},
+		{"a list of lists", `[[1, 2], {"a": [{"b": 1}]}]`, Screen{Width: 80}, "\n• 1\n  2\n• a\n    b\n    1\n"},
+		{"nothing", `{"a": [], "b": {}}`, Screen{Width: 80}, "\na  []\nb  {}\n"},
+		{"for a screen reader", `{"a": 1, "rows": [{"x": 1, "y": "b"}, {"x": 2, "y": "c"}]}`, Screen{Width: 80, ASCII: true, Plain: true}, "\na: 1\nrows\n  x: 1\n  y: b\n\n  x: 2\n  y: c\n"},
+		{"characters that cannot be seen", `{"a\u200b": "x\ny\u001b[31m"}`, Screen{Width: 80}, "\na⟨U+200B⟩\n  x\n  y⟨U+001B⟩[31m\n"},
+	} {
+		if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), strings.Join(c.screen.Value(parse(t, c.json), false, "--all"), "\n")+"\n"); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// TestNothingIsWider draws any value on any screen: no line is wider, unless a number is, and nothing that cannot be seen is
+// left.
+func TestNothingIsWider(t *testing.T) {
+	t.Parallel()
+	text := rapid.Custom(func(r *rapid.T) string {
+		return rapid.SampledFrom([]string{"", "日本語", "e\u0301", "👨\u200d👩\u200d👧", "\x1b[31m", "\u202e", "a/b/c/d.txt", "two words", strings.Repeat("long", 30)}).Draw(r, "piece") + rapid.String().Draw(r, "text")
+	})
+	scalar := func(r *rapid.T) value.Value {
+		switch rapid.IntRange(0, 4).Draw(r, "kind") {
+		case 0:
+			return rapid.Int64Range(-1e6, 1e6).Draw(r, "n")
+		case 1:
+			return rapid.Float64Range(-1e3, 1e3).Draw(r, "f")
+		case 2:
+			return nil
+		}
+		return text.Draw(r, "s")
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		names := rapid.SliceOfN(text, 1, 8).Draw(r, "names")
+		rows := value.List{}
+		for range rapid.IntRange(0, 30).Draw(r, "rows") {
+			row := &value.Dict{}
+			for _, name := range names {
+				row.Put(name, scalar(r))
+			}
+			rows = append(rows, row)
+		}
+		s := Screen{
+			Width: rapid.SampledFrom([]int{20, 40, 80, 200}).Draw(r, "width"),
+			ASCII: rapid.Bool().Draw(r, "ascii"), Plain: rapid.Bool().Draw(r, "plain"),
+		}
+		v := rapid.SampledFrom([]value.Value{rows, value.NewDict(names[0], rows, "x", scalar(r)), value.List{value.List{rows}}}).Draw(r, "value")
+		for _, line := range s.Value(v, false, "--all") {
+			if Cells(line) >= s.Width || strings.ContainsAny(line, "\x1b\u202e\n") {
+				t.Fatalf("a line of %d cells on a screen of %d: %q", Cells(line), s.Width, line)
+			}
+		}
+	})
+}

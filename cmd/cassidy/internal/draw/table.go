@@ -1,0 +1,187 @@
+package draw
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Column is a column of a [Table].
+type Column struct {
+	Name  string
+	Right bool // numbers, on their last digit
+	// Rank says which columns are left out first where a table is too wide: those with the highest.
+	Rank int
+	Dim  bool // what may be skipped
+}
+
+// A Table is a table without borders.
+type Table struct {
+	Columns []Column
+	Rows    [][]string
+	All     bool // all rows and columns are shown
+	// Unfold is what shows all of it, such as "--all", or "".
+	Unfold string
+	NoHead bool // the names of the columns are not shown
+}
+
+const (
+	// maxRows is how many rows a table shows whole. Of a longer one, headRows and tailRows are shown.
+	maxRows, headRows, tailRows = 20, 15, 2
+	// leastText is how many cells a column of text keeps where a table is too wide.
+	leastText = 16
+)
+
+// Table returns the lines of a table, each with an indent. Where it is too wide, the texts of its widest columns are cut, and
+// columns are left out whole; if that is not enough each row is a record with a line for each column. Numbers are never cut.
+func (s Screen) Table(t *Table, indent string) []string {
+	if s.Plain && len(t.Columns) > 1 {
+		return s.records(t, indent)
+	}
+	rows, folded := t.shown(s)
+	widths := make([]int, len(t.Columns))
+	for i, c := range t.Columns {
+		if !t.NoHead {
+			widths[i] = Cells(c.Name)
+		}
+		for _, row := range rows {
+			widths[i] = max(widths[i], Cells(row[i]))
+		}
+	}
+	room := s.Width - 1 - Cells(indent)
+	shown, left := allColumns(t.Columns), []string(nil)
+	if s.Width > 0 && !t.All {
+		if shown, left = fit(t.Columns, widths, room); shown == nil {
+			return s.records(t, indent)
+		}
+	}
+	var lines []string
+	add := func(row func(i int) string, code string) {
+		var cells []string
+		for _, i := range shown {
+			cut := s.Cut
+			if text := row(i); strings.Contains(text, "/") && !strings.Contains(text, " ") {
+				cut = s.CutPath
+			}
+			cell := Pad(cut(row(i), widths[i]), widths[i], t.Columns[i].Right)
+			if t.Columns[i].Dim && code == "" {
+				cell = s.Paint(Dim, cell)
+			}
+			cells = append(cells, cell)
+		}
+		line := strings.TrimRight(strings.Join(cells, "  "), " ")
+		lines = append(lines, indent+s.Paint(code, line))
+	}
+	if !t.NoHead {
+		add(func(i int) string { return t.Columns[i].Name }, Bold)
+	}
+	for n, row := range rows {
+		if folded > 0 && n == headRows {
+			lines = append(lines, s.foldLine(indent, s.Fold(folded, "row", t.Unfold)))
+		}
+		add(func(i int) string { return row[i] }, "")
+	}
+	if len(left) > 0 {
+		lines = append(lines, s.foldLine(indent, s.Fold(len(left), "column", t.Unfold)+": "+strings.Join(left, " ")))
+	}
+	return lines
+}
+
+// shown returns the rows that are shown, and how many are not.
+func (t *Table) shown(s Screen) (rows [][]string, folded int) {
+	if t.All || s.Width <= 0 || len(t.Rows) <= maxRows {
+		return t.Rows, 0
+	}
+	return slices.Concat(t.Rows[:headRows], t.Rows[len(t.Rows)-tailRows:]), len(t.Rows) - headRows - tailRows
+}
+
+// Fold says what is not shown, and what shows it.
+func (s Screen) Fold(n int, what, unfold string) string {
+	if n != 1 {
+		what += "s"
+	}
+	text := fmt.Sprintf("%s %d %s", s.Symbol(Folded), n, what)
+	if unfold != "" {
+		text += " (" + unfold + ")"
+	}
+	return text
+}
+
+// foldLine returns a line that says what is not shown.
+func (s Screen) foldLine(indent, text string) string {
+	if s.Width > 0 {
+		text = s.Cut(text, max(1, s.Width-1-Cells(indent)))
+	}
+	return indent + s.Paint(Dim, text)
+}
+
+func allColumns(columns []Column) (shown []int) {
+	for i := range columns {
+		shown = append(shown, i)
+	}
+	return shown
+}
+
+// fit returns the columns that fit, and the names of those that are left out, from the highest rank: a column without a rank
+// stays. It makes the widest texts shorter. The columns are nil if they do not fit.
+func fit(columns []Column, widths []int, room int) (shown []int, left []string) {
+	least := func(i int) int {
+		if columns[i].Right {
+			return widths[i]
+		}
+		return min(widths[i], leastText)
+	}
+	for shown = allColumns(columns); total(shown, least) > room; {
+		worst := -1
+		for n, i := range shown {
+			if columns[i].Rank > 0 && (worst < 0 || columns[i].Rank >= columns[shown[worst]].Rank) {
+				worst = n
+			}
+		}
+		if worst < 0 {
+			return nil, nil
+		}
+		left = append(left, columns[shown[worst]].Name)
+		shown = slices.Delete(shown, worst, worst+1)
+	}
+	for total(shown, func(i int) int { return widths[i] }) > room {
+		widest := slices.MaxFunc(shown, func(a, b int) int { return cmp.Compare(widths[a]-least(a), widths[b]-least(b)) })
+		widths[widest]--
+	}
+	slices.Reverse(left)
+	return shown, left
+}
+
+// total returns the cells of columns with two spaces between them.
+func total(shown []int, cells func(i int) int) int {
+	sum := 2 * (len(shown) - 1)
+	for _, i := range shown {
+		sum += cells(i)
+	}
+	return sum
+}
+
+// records returns each row of a table with a line for each column, and an empty line between rows.
+func (s Screen) records(t *Table, indent string) (lines []string) {
+	rows, folded := t.shown(s)
+	width := 0
+	for _, c := range t.Columns {
+		width = max(width, Cells(c.Name))
+	}
+	for n, row := range rows {
+		if n > 0 {
+			lines = append(lines, "")
+		}
+		if folded > 0 && n == headRows {
+			lines = append(lines, s.foldLine(indent, s.Fold(folded, "row", t.Unfold)), "")
+		}
+		for i, c := range t.Columns {
+			if row[i] == "" {
+				continue
+			}
+			lines = append(lines, s.fact(indent, c.Name, min(width, maxName), row[i])...)
+		}
+	}
+	return lines
+}
