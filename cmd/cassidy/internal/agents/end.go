@@ -55,7 +55,11 @@ func printRunEnd(a *app.App, r *agent.Reply, err *value.Error) {
 
 // PrintAnswer prints the answer, and reports why a run has none.
 func PrintAnswer(a *app.App, r *agent.Reply) {
-	a.PrintText(r.Text)
+	if r.Value == nil {
+		a.PrintMarkdown(r.Text)
+	} else { // for programs
+		a.PrintText(r.Text)
+	}
 	switch r.Reason {
 	case agent.ReasonFinal:
 		printSources(a, r)

@@ -19,7 +19,6 @@ type Screen struct {
 	Plain bool // for screen readers: words instead of symbols, and one fact a line
 }
 
-
 // On returns how lines are drawn on a stream of a width, with the variables of the environment: NO_COLOR,
 // CLICOLOR_FORCE, TERM, CASSIDY_ASCII, CASSIDY_PLAIN, and the locale.
 func On(width int, env func(name string) (string, bool)) Screen {
@@ -204,7 +203,7 @@ func Wrap(first, text string, cells int) []string {
 		if line != "" && Cells(line)+1+Cells(word) > room {
 			end()
 		}
-		for line == "" && Cells(word) > room {
+		for line == "" && Cells(word) > room && !strings.Contains(word, "\x1b") {
 			head, rest := split(word, room)
 			if head == "" { // a character that is wider than the line
 				break

@@ -275,6 +275,15 @@ func (p *Printer) PrintResult(r *tool.Result) {
 	p.PrintText(r.Text())
 }
 
+// PrintMarkdown writes a text in Markdown: drawn on a terminal, else as data.
+func (p *Printer) PrintMarkdown(text string) {
+	if !IsTerminal(p.Out) || strings.TrimSpace(text) == "" {
+		p.PrintText(text)
+		return
+	}
+	p.Print(strings.Join(p.ScreenOf(p.Out).Markdown(Printable(text)), "\n") + "\n")
+}
+
 // ScreenOf returns how lines are drawn on a stream.
 func (p *Printer) ScreenOf(w io.Writer) draw.Screen {
 	width := 0

@@ -1,0 +1,265 @@
+package draw
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	east "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// Markdown returns the lines of a text in Markdown. Links show where they lead, HTML and images are text, and code keeps its
+// lines as they are, however long they are.
+func (s Screen) Markdown(source string) []string {
+	p := page{Screen: s, source: []byte(source)}
+	doc := goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList)).Parser().Parse(text.NewReader(p.source))
+	p.blocks(doc, "")
+	return p.lines
+}
+
+// A page is Markdown while it is drawn.
+type page struct {
+	Screen
+	source []byte
+	lines  []string
+}
+
+// blocks draws the blocks in a node, with an empty line between them.
+func (p *page) blocks(in ast.Node, indent string) {
+	for n := in.FirstChild(); n != nil; n = n.NextSibling() {
+		if n != in.FirstChild() && !tight(in) {
+			p.lines = append(p.lines, strings.TrimRight(indent, " "))
+		}
+		p.block(n, indent)
+	}
+}
+
+// tight reports whether there are no empty lines between the blocks in a node.
+func tight(n ast.Node) bool {
+	if item, ok := n.(*ast.ListItem); ok {
+		n = item.Parent()
+	}
+	list, ok := n.(*ast.List)
+	return ok && list.IsTight
+}
+
+func (p *page) block(n ast.Node, indent string) {
+	switch n := n.(type) {
+	case *ast.Heading:
+		p.wrap(indent, p.inline(n, Bold))
+	case *ast.List:
+		p.list(n, indent)
+	case *ast.Blockquote:
+		mark := "▏ "
+		if p.ASCII {
+			mark = "| "
+		}
+		p.blocks(n, indent+mark)
+	case *ast.FencedCodeBlock:
+		language := string(n.Language(p.source))
+		if language != "" {
+			p.lines = append(p.lines, indent+"    "+p.Paint(Dim, language))
+		}
+		p.code(n, indent, language == "diff")
+	case *ast.CodeBlock:
+		p.code(n, indent, false)
+	case *ast.ThematicBreak:
+		p.lines = append(p.lines, indent+p.Paint(Dim, strings.Repeat(p.Symbol(Rule), max(1, min(20, p.Most()-Cells(indent))))))
+	case *ast.HTMLBlock:
+		for i := range n.Lines().Len() {
+			line := n.Lines().At(i)
+			p.wrap(indent, string(line.Value(p.source)))
+		}
+		if n.HasClosure() {
+			p.wrap(indent, string(n.ClosureLine.Value(p.source)))
+		}
+	case *east.Table:
+		p.table(n, indent)
+	default: // paragraphs, and texts in tight lists
+		for line := range strings.SplitSeq(p.inline(n, ""), "\n") {
+			p.wrap(indent, line)
+		}
+	}
+}
+
+// wrap draws a line of words, where the lines after the first have the same indent.
+func (p *page) wrap(indent, line string) {
+	for i, text := range Wrap("", line, max(1, p.Most()-Cells(indent))) {
+		if i > 0 {
+			indent = hang(indent)
+		}
+		p.lines = append(p.lines, strings.TrimRight(indent+text, " "))
+	}
+}
+
+// hang returns the indent of the lines after the first: the marks of lists are only on that, and those of quotes on all.
+func hang(indent string) string {
+	var b strings.Builder
+	for _, r := range indent {
+		if r != '▏' && r != '|' {
+			r = ' '
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func (p *page) list(n *ast.List, indent string) {
+	number := n.Start
+	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
+		mark := "• "
+		switch {
+		case n.IsOrdered():
+			mark = fmt.Sprintf("%d. ", number)
+			number++
+		case p.ASCII:
+			mark = "- "
+		}
+		if item != n.FirstChild() && !n.IsTight {
+			p.lines = append(p.lines, "")
+		}
+		first := len(p.lines)
+		inner := hang(indent) + strings.Repeat(" ", Cells(mark))
+		p.blocks(item, inner)
+		if len(p.lines) == first {
+			p.lines = append(p.lines, inner)
+		}
+		p.lines[first] = strings.TrimRight(indent+mark+strings.TrimPrefix(p.lines[first], inner), " ")
+	}
+}
+
+// code draws code, a line as it is. In a diff, what is added and removed has a colour.
+func (p *page) code(n ast.Node, indent string, diff bool) {
+	for i := range n.Lines().Len() {
+		segment := n.Lines().At(i)
+		line, color := strings.TrimRight(strings.ReplaceAll(string(segment.Value(p.source)), "\t", "    "), "\r\n"), ""
+		switch {
+		case diff && strings.HasPrefix(line, "+"):
+			color = Green
+		case diff && strings.HasPrefix(line, "-"):
+			color = Red
+		}
+		p.lines = append(p.lines, strings.TrimRight(indent+"    "+p.Paint(color, line), " "))
+	}
+}
+
+func (p *page) table(n *east.Table, indent string) {
+	t := &Table{All: true}
+	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
+		var cells []string
+		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
+			c, _ := cell.(*east.TableCell)
+			text := strings.ReplaceAll(p.inline(cell, ""), "\n", " ")
+			if _, isHead := row.(*east.TableHeader); isHead {
+				t.Columns = append(t.Columns, Column{Name: text, Right: c.Alignment == east.AlignRight})
+			}
+			cells = append(cells, text)
+		}
+		if _, isHead := row.(*east.TableHeader); isHead {
+			continue
+		}
+		for len(cells) < len(t.Columns) {
+			cells = append(cells, "")
+		}
+		t.Rows = append(t.Rows, cells[:len(t.Columns)])
+	}
+	if p.Width > 0 { // a text that somebody has written is not folded, and not cut
+		widths := 0
+		for i, c := range t.Columns {
+			most := Cells(c.Name)
+			for _, row := range t.Rows {
+				most = max(most, Cells(row[i]))
+			}
+			widths += most + 2
+		}
+		if widths-2+Cells(indent) >= p.Width {
+			p.lines = append(p.lines, p.records(t, indent)...)
+			return
+		}
+	}
+	p.lines = append(p.lines, p.Table(t, indent)...)
+}
+
+// inline returns the text in a block. Each word has its own colour, since lines are broken between words.
+func (p *page) inline(in ast.Node, code string) string {
+	var b strings.Builder
+	put := func(text string) {
+		if code == "" {
+			b.WriteString(text)
+			return
+		}
+		for i, word := range strings.Split(text, " ") {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(p.Paint(code, word))
+		}
+	}
+	for n := in.FirstChild(); n != nil; n = n.NextSibling() {
+		switch n := n.(type) {
+		case *ast.Text:
+			put(literal(n.Value(p.source)))
+			switch {
+			case n.HardLineBreak():
+				b.WriteByte('\n')
+			case n.SoftLineBreak():
+				b.WriteByte(' ')
+			}
+		case *ast.String:
+			put(string(n.Value))
+		case *ast.CodeSpan:
+			put("`" + p.verbatim(n) + "`")
+		case *ast.Emphasis:
+			inner := code
+			if n.Level > 1 {
+				inner = Bold
+			}
+			b.WriteString(p.inline(n, inner))
+		case *ast.Link:
+			p.link(&b, p.inline(n, code), string(n.Destination))
+		case *ast.Image:
+			p.link(&b, "image: "+p.inline(n, code), string(n.Destination))
+		case *ast.AutoLink:
+			put(string(n.URL(p.source)))
+		case *ast.RawHTML:
+			for i := range n.Segments.Len() {
+				segment := n.Segments.At(i)
+				put(string(segment.Value(p.source)))
+			}
+		case *east.TaskCheckBox:
+			put(map[bool]string{true: "[x] ", false: "[ ] "}[n.IsChecked])
+		default:
+			b.WriteString(p.inline(n, code))
+		}
+	}
+	return b.String()
+}
+
+// verbatim returns the text of code.
+func (p *page) verbatim(in ast.Node) string {
+	var b strings.Builder
+	for n := in.FirstChild(); n != nil; n = n.NextSibling() {
+		if t, ok := n.(*ast.Text); ok {
+			b.WriteString(strings.ReplaceAll(string(t.Value(p.source)), "\n", " "))
+		}
+	}
+	return b.String()
+}
+
+// literal returns the characters that a text stands for. Numbers of characters stay as they are written: they could be those
+// of characters that nobody sees.
+func literal(text []byte) string {
+	return strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&quot;", `"`).Replace(string(util.UnescapePunctuations(text)))
+}
+
+// link writes the text of a link and where it leads.
+func (p *page) link(b *strings.Builder, text, to string) {
+	b.WriteString(text)
+	if to != "" && to != text {
+		b.WriteString(" (" + to + ")")
+	}
+}
