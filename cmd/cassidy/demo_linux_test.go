@@ -72,7 +72,7 @@ func TestDemo(t *testing.T) {
 			s.until(tt.want)
 			_ = cmd.Wait()
 			if *pictures != "" && tt.code == 0 {
-				draw(t, *pictures, s.all)
+				drawPicture(t, *pictures, s.all)
 			}
 			if code := cmd.ProcessState.ExitCode(); code != tt.code {
 				t.Errorf("ended with %d, want %d", code, tt.code)

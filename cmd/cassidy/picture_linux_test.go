@@ -33,8 +33,8 @@ var parts = [][2]string{
 	{"$ cassidy runs undo", "removed ORDER.md"},
 }
 
-// draw writes what was shown on a terminal as pictures.
-func draw(t *testing.T, dir, shown string) {
+// drawPicture writes what was shown on a terminal as pictures.
+func drawPicture(t *testing.T, dir, shown string) {
 	t.Helper()
 	var lines []string
 	rest := strings.Split(strings.ReplaceAll(shown, "\r", ""), "\n")

@@ -60,11 +60,10 @@ func (p *page) block(n ast.Node, indent string) {
 		}
 		p.blocks(n, indent+mark)
 	case *ast.FencedCodeBlock:
-		language := string(n.Language(p.source))
-		if language != "" {
-			p.lines = append(p.lines, indent+"    "+p.Paint(Dim, language))
+		if n.Info != nil {
+			p.lines = append(p.lines, indent+"    "+p.Paint(Dim, string(n.Info.Value(p.source))))
 		}
-		p.code(n, indent, language == "diff")
+		p.code(n, indent, string(n.Language(p.source)) == "diff")
 	case *ast.CodeBlock:
 		p.code(n, indent, false)
 	case *ast.ThematicBreak:
@@ -220,9 +219,9 @@ func (p *page) inline(in ast.Node, code string) string {
 			}
 			b.WriteString(p.inline(n, inner))
 		case *ast.Link:
-			p.link(&b, p.inline(n, code), string(n.Destination))
+			p.link(&b, p.inline(n, code), n.Destination, n.Title)
 		case *ast.Image:
-			p.link(&b, "image: "+p.inline(n, code), string(n.Destination))
+			p.link(&b, "image: "+p.inline(n, code), n.Destination, n.Title)
 		case *ast.AutoLink:
 			put(string(n.URL(p.source)))
 		case *ast.RawHTML:
@@ -256,10 +255,13 @@ func literal(text []byte) string {
 	return strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&quot;", `"`).Replace(string(util.UnescapePunctuations(text)))
 }
 
-// link writes the text of a link and where it leads.
-func (p *page) link(b *strings.Builder, text, to string) {
+// link writes the text of a link, its title, and where it leads.
+func (p *page) link(b *strings.Builder, text string, to, title []byte) {
 	b.WriteString(text)
-	if to != "" && to != text {
-		b.WriteString(" (" + to + ")")
+	if len(title) > 0 {
+		b.WriteString(", " + string(title))
+	}
+	if len(to) > 0 && string(to) != text {
+		b.WriteString(" (" + string(to) + ")")
 	}
 }

@@ -20,10 +20,12 @@ type Column struct {
 type Table struct {
 	Columns []Column
 	Rows    [][]string
-	All     bool // all rows and columns are shown
+	Marks   []Symbol // of the rows, in the gutter; nil for a table without
+	NoHead  bool     // the names of the columns are not shown
+	AllRows bool     // all rows are shown
+	All     bool     // all rows and columns are shown, also where they do not fit
 	// Unfold is what shows all of it, such as "--all", or "".
 	Unfold string
-	NoHead bool // the names of the columns are not shown
 }
 
 const (
@@ -39,7 +41,10 @@ func (s Screen) Table(t *Table, indent string) []string {
 	if s.Plain && len(t.Columns) > 1 {
 		return s.records(t, indent)
 	}
-	rows, folded := t.shown(s)
+	if t.Marks != nil {
+		indent += "  "
+	}
+	rows, marks, folded := t.shown(s)
 	widths := make([]int, len(t.Columns))
 	for i, c := range t.Columns {
 		if !t.NoHead {
@@ -57,7 +62,7 @@ func (s Screen) Table(t *Table, indent string) []string {
 		}
 	}
 	var lines []string
-	add := func(row func(i int) string, code string) {
+	add := func(row func(i int) string, code string, mark Symbol) {
 		var cells []string
 		for _, i := range shown {
 			cut := s.Cut
@@ -71,16 +76,24 @@ func (s Screen) Table(t *Table, indent string) []string {
 			cells = append(cells, cell)
 		}
 		line := strings.TrimRight(strings.Join(cells, "  "), " ")
-		lines = append(lines, indent+s.Paint(code, line))
+		lead := indent
+		if mark != None {
+			lead = indent[2:] + s.Mark(mark) + " "
+		}
+		lines = append(lines, lead+s.Paint(code, line))
 	}
 	if !t.NoHead {
-		add(func(i int) string { return t.Columns[i].Name }, Bold)
+		add(func(i int) string { return t.Columns[i].Name }, Bold, None)
 	}
 	for n, row := range rows {
 		if folded > 0 && n == headRows {
 			lines = append(lines, s.foldLine(indent, s.Fold(folded, "row", t.Unfold)))
 		}
-		add(func(i int) string { return row[i] }, "")
+		mark := None
+		if t.Marks != nil {
+			mark = marks[n]
+		}
+		add(func(i int) string { return row[i] }, "", mark)
 	}
 	if len(left) > 0 {
 		lines = append(lines, s.foldLine(indent, s.Fold(len(left), "column", t.Unfold)+": "+strings.Join(left, " ")))
@@ -88,12 +101,16 @@ func (s Screen) Table(t *Table, indent string) []string {
 	return lines
 }
 
-// shown returns the rows that are shown, and how many are not.
-func (t *Table) shown(s Screen) (rows [][]string, folded int) {
-	if t.All || s.Width <= 0 || len(t.Rows) <= maxRows {
-		return t.Rows, 0
+// shown returns the rows that are shown with their marks, and how many are not.
+func (t *Table) shown(s Screen) (rows [][]string, marks []Symbol, folded int) {
+	last := len(t.Rows) - tailRows
+	if t.All || t.AllRows || s.Width <= 0 || len(t.Rows) <= maxRows {
+		return t.Rows, t.Marks, 0
 	}
-	return slices.Concat(t.Rows[:headRows], t.Rows[len(t.Rows)-tailRows:]), len(t.Rows) - headRows - tailRows
+	if t.Marks != nil {
+		marks = slices.Concat(t.Marks[:headRows], t.Marks[last:])
+	}
+	return slices.Concat(t.Rows[:headRows], t.Rows[last:]), marks, last - headRows
 }
 
 // Fold says what is not shown, and what shows it.
@@ -164,7 +181,7 @@ func total(shown []int, cells func(i int) int) int {
 
 // records returns each row of a table with a line for each column, and an empty line between rows.
 func (s Screen) records(t *Table, indent string) (lines []string) {
-	rows, folded := t.shown(s)
+	rows, marks, folded := t.shown(s)
 	width := 0
 	for _, c := range t.Columns {
 		width = max(width, Cells(c.Name))
@@ -175,6 +192,9 @@ func (s Screen) records(t *Table, indent string) (lines []string) {
 		}
 		if folded > 0 && n == headRows {
 			lines = append(lines, s.foldLine(indent, s.Fold(folded, "row", t.Unfold)), "")
+		}
+		if marks != nil && marks[n] != None {
+			lines = append(lines, indent+s.Mark(marks[n]))
 		}
 		for i, c := range t.Columns {
 			if row[i] == "" {

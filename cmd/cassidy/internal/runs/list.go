@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -80,7 +81,12 @@ func (c *command) list(ctx *cli.Context, j *history.Journal) error {
 		}
 		return nil
 	}
-	page{c.App}.list(runs, undone, func(r *history.Run) *describe.Wait { return describe.WaitOf(ctx.Context, j, r) })
+	waits := func(r *history.Run) *describe.Wait { return describe.WaitOf(ctx.Context, j, r) }
+	if ui.IsTerminal(c.Out) {
+		page{c.App}.table(runs, undone, waits)
+	} else {
+		page{c.App}.list(runs, undone, waits)
+	}
 	return reportDamage(c.App, err)
 }
 

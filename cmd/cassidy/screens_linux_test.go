@@ -1,0 +1,132 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ptytest"
+	"github.com/cassidy-run/cassidy/internal/testworker"
+)
+
+// A look is how a terminal is.
+type look struct {
+	name  string
+	cells int
+	env   string // variables, with spaces between them
+}
+
+func looks() []look {
+	return []look{
+		{"40", 40, "NO_COLOR=1"}, {"80", 80, "NO_COLOR=1"}, {"100", 100, "NO_COLOR=1"}, {"200", 200, "NO_COLOR=1"},
+		{"color", 80, ""}, {"ascii", 80, "NO_COLOR=1 LANG=C"}, {"plain", 80, "CASSIDY_PLAIN=1 NO_COLOR=1"},
+	}
+}
+
+// TestScreens compares what commands draw on terminals with the files in testdata/screens. No line but that of code is
+// wider than the terminal.
+func TestScreens(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	home := filepath.Join(dir, "home")
+	if err := os.CopyFS(dir, os.DirFS("../../examples/quickstart")); err != nil {
+		t.Fatal(err)
+	}
+	putChatFile(t, dir, ".cassidy/workflows/deploy.star", "def main():\n    \"\"\"Deploy.\"\"\"\n    return human.ask(\"What is the name of this release?\\n(default: spring)\")\n")
+	putChatFile(t, dir, ".cassidy/workflows/broken.star", "def main():\n    \"\"\"Fail.\"\"\"\n    return tools.read_file(filepath = \"missing.md\")\n")
+	putChatFile(t, dir, "answer.star", "def reply(messages, n):\n    return \"TASK COMPLETE: \" + "+strconv.Quote(answer)+"\n")
+	run := func(l look, args ...string) string { return onTerminal(t, dir, home, l, args) }
+	quiet := look{"", 80, "NO_COLOR=1"}
+	run(quiet, "trust", "--author", "--yes")
+	run(quiet, "run", "deploy", "--run-id", "parked1", "--json")
+	run(quiet, "run", "broken", "--run-id", "failed1", "--json")
+	run(quiet, "task", "Say hello", "--run-id", "done1", "--model", "script:answer.star", "--json")
+	for _, c := range []struct {
+		name string
+		args []string
+	}{
+		{"result", []string{"tool", "run", "log_summary"}},
+		{"tasks", []string{"tool", "run", "open_tasks"}},
+		{"runs_list", []string{"runs", "list"}},
+		{"answer", []string{"--quiet", "task", "Say hello", "--model", "script:answer.star"}}, // which adds runs to the list
+	} {
+		for _, l := range looks() {
+			t.Run(c.name+"/"+l.name, func(t *testing.T) {
+				got := run(l, c.args...)
+				for line := range strings.Lines(got) {
+					if line = strings.TrimRight(line, "\n"); draw.Cells(line) >= l.cells && !strings.HasPrefix(line, "    ") {
+						t.Errorf("a line of %d cells: %q", draw.Cells(line), line)
+					}
+				}
+				file := filepath.Join("testdata/screens", c.name+"-"+l.name+".txt")
+				if *update {
+					if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(string(want), got); diff != "" {
+					t.Errorf("%s (-want +got); go test ./cmd/cassidy -run TestScreens -update takes it over:\n%s", file, diff)
+				}
+			})
+		}
+	}
+}
+
+// answer is the answer of a model in Markdown.
+const answer = "# The stock\n\nThe shop has **three items** that run out, and `order.txt` has the order for the supplier:\n\n" +
+	"| item | left | days |\n|---|--:|--:|\n| green tea | 12 | 3 |\n| filters, paper, unbleached, size 4 | 200 | 6 |\n\n" +
+	"1. Send the order, see [the supplier](https://tea.example/order).\n2. Wait for an answer, and write it down below the others.\n\n" +
+	"> 日本茶 is not in stock.\n\n```diff\n- 1 × green tea\n+ 20 × green tea, and a long line that stays as it is, since it may be copied\n```\n"
+
+// ages are the times of runs, which differ from test to test. The sequences of colours are none.
+var ages = regexp.MustCompile(`[^\[\d]\d+[smh]\b {0,3}`)
+
+// sameAge replaces a match of ages by one of the same length.
+func sameAge(age string) string {
+	first := age[:strings.IndexAny(age, "0123456789")]
+	return first + "0s" + strings.Repeat(" ", len(age)-len(first)-2)
+}
+
+// onTerminal returns what a command prints on a terminal. It gets no input.
+func onTerminal(t *testing.T, dir, home string, l look, args []string) string {
+	t.Helper()
+	person, program := ptytest.Open(t)
+	if err := unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(l.cells)}); err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, append([]string{"--dir", dir}, args...)...)
+	cmd.Env = append(os.Environ(), asCassidy+"=1", "TERM=xterm", "LANG=en_US.UTF-8", "CASSIDY_HOME="+home, "HOME="+home, "CASSIDY_WORKER="+testworker.Exec())
+	cmd.Env = append(cmd.Env, strings.Fields(l.env)...)
+	cmd.Stdout = program
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	shown := make(chan string)
+	go func() {
+		all, _ := io.ReadAll(person) // ends with an error when the terminal is closed
+		shown <- string(all)
+	}()
+	_ = cmd.Wait() // some commands end with an exit code
+	_ = program.Close()
+	return strings.ReplaceAll(ages.ReplaceAllStringFunc(<-shown, sameAge), "\r\n", "\n")
+}
