@@ -6,7 +6,7 @@
 //   - An error names the operation and its object, then the cause. The next line,
 //     "cassidy: hint: …", has what to type. Stack traces of Go are not printed.
 //   - With --json, standard output holds one JSON value, also after an error.
-//   - Colours are used on a terminal only, and not if NO_COLOR is set.
+//   - Colours are used on a terminal only, and not if NO_COLOR is set, unless CLICOLOR_FORCE is 1.
 //   - Characters that nobody can see, or that control the terminal, are never printed and never dropped:
 //     each becomes a mark. [Visible] and [VisibleLine] also mark white space and look-alikes, for text on
 //     which a person decides, and [Printer.Print] marks what was not marked before. JSON has escapes
@@ -239,9 +239,9 @@ func (p *Printer) Note(format string, args ...any) {
 // Print writes a text for people. What cannot be seen in it is marked, except for our colours.
 func (p *Printer) Print(text string) { _, _ = io.WriteString(p.Out, p.shown(p.Out, text)) }
 
-// shown returns a text for people as a writer gets it. Only a terminal gets colours.
+// shown returns a text for people as a writer gets it.
 func (p *Printer) shown(w io.Writer, text string) string {
-	if IsTerminal(w) {
+	if p.ScreenOf(w).Color {
 		return styled(text)
 	}
 	return Printable(text)
@@ -328,19 +328,7 @@ func (p *Printer) Paint() func(code, text string) string { return p.PaintOn(p.Ou
 
 // PaintOn returns a function that colours text for a writer. The code "" leaves the text
 // unchanged.
-func (p *Printer) PaintOn(w io.Writer) func(code, text string) string {
-	_, noColor := p.Env("NO_COLOR")
-	term, _ := p.Env("TERM")
-	if noColor || term == "dumb" || !IsTerminal(w) {
-		return func(_, text string) string { return text }
-	}
-	return func(code, text string) string {
-		if code == "" {
-			return text
-		}
-		return "\x1b[" + code + "m" + text + "\x1b[0m"
-	}
-}
+func (p *Printer) PaintOn(w io.Writer) func(code, text string) string { return p.ScreenOf(w).Paint }
 
 // operations are words for the names of system calls.
 var operations = map[string]string{
@@ -397,10 +385,9 @@ func (p *Printer) ReportAll(broken []*value.Error) {
 	}
 }
 
-// NewSpinner returns a spinner for a screen, or nil if standard error cannot show one.
+// NewSpinner returns a spinner for a screen, or nil if standard error cannot show one, or should not.
 func (p *Printer) NewSpinner() *Spinner {
-	_, noColor := p.Env("NO_COLOR")
-	if noColor || p.Quiet || p.JSON || p.Dumb() || !IsTerminal(p.Err) {
+	if p.Quiet || p.JSON || p.Dumb() || !IsTerminal(p.Err) || p.ScreenOf(p.Err).Plain {
 		return nil
 	}
 	return &Spinner{out: p.Err}
