@@ -25,9 +25,8 @@ func (p *Project) Names() *Names { return &Names{of: p, searched: map[string][]l
 
 // A lead is what a name leads to.
 type lead struct {
-	name string      // as a pattern may have it
-	path string      // without links
-	info fs.FileInfo // nil if nothing is there
+	name  string // as a pattern may have it
+	place        // known
 }
 
 const (
@@ -38,61 +37,60 @@ const (
 	maxSearched = 100_000
 )
 
-// Of returns the other names of a path, without links, for a pattern. fold reports that
+// Of returns the other names of a path, without links, for a pattern. fold reports whether
 // the letters of the path have no case: the file system ignores it, or nothing is there.
 //
 // With opened, the path is one that was opened: it can have links. Then the first of the names has
 // no links, and the names of hard links are searched in the folder that the pattern names before its
 // first wildcard. For an absolute path, the first of the names is relative to the project. There
 // are no names if the path leads out of the project.
-func (n *Names) Of(pattern, at string, opened bool) (names []string, fold bool) {
+func (n *Names) Of(pattern, name string, opened bool) (names []string, fold func() bool) {
+	fold = func() bool { return false }
 	if n.of.Root == nil {
-		return nil, false
+		return nil, fold
 	}
-	absolute, inside := filepath.IsAbs(at), true
+	absolute, inside := filepath.IsAbs(name), true
 	if absolute {
-		at, inside = n.of.inside(filepath.ToSlash(at))
+		name, inside = n.of.inside(filepath.ToSlash(name))
 	}
+	at := place{path: name}
 	if inside && opened {
-		at, _, inside = n.of.Resolve(at)
+		at, _, inside = n.of.resolve(place{path: "."}, name)
 	}
 	if !inside {
-		return nil, false
+		return nil, fold
 	}
-	names, fold, info := n.without(pattern, at)
+	at = n.of.look(at)
+	fold = func() bool { return n.folds(at) }
+	leads := n.leads(pattern)
+	names = n.without(leads, at)
 	switch {
 	case !opened && absolute:
 		return names, fold
 	case !opened:
 		return names[1:], fold
 	}
-	for _, other := range n.hardLinks(pattern, at, info) {
-		more, _, _ := n.without(pattern, other)
-		names = append(names, more...)
+	for _, other := range n.hardLinks(pattern, at) {
+		names = append(names, n.without(leads, place{path: other, info: at.info, known: true})...)
 	}
 	return names, fold
 }
 
-// without is Of for a path without links, which is the first of the names. info is what is there, or nil.
-func (n *Names) without(pattern, at string) (names []string, fold bool, info fs.FileInfo) {
-	leads := n.leads(pattern)
-	names = []string{at}
+// without is Of for a path without links, which is the first of the names.
+func (n *Names) without(leads []lead, at place) (names []string) {
+	names = []string{at.path}
 	add := func(name string) {
 		if len(names) < maxNames && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
-	for dir := at; ; dir = path.Dir(dir) {
-		found, _ := n.of.Root.Lstat(dir)
-		if dir == at {
-			info = found
-		}
+	for dir := at; len(leads) > 0; dir = n.of.look(place{path: path.Dir(dir.path)}) {
 		for _, l := range leads {
-			if rest, ok := under(at, dir); ok && l.is(dir, found) {
+			if rest, ok := under(at.path, dir.path); ok && l.is(dir) {
 				add(path.Join(l.name, rest))
 			}
 		}
-		if dir == "." {
+		if dir.path == "." {
 			break
 		}
 	}
@@ -103,13 +101,13 @@ func (n *Names) without(pattern, at string) (names []string, fold bool, info fs.
 			}
 		}
 	}
-	return names, n.folds(at, info), info
+	return names
 }
 
 // hardLinks returns the other names of a file in the folder that a pattern names before its first
 // wildcard. It searches no folders that links lead to.
-func (n *Names) hardLinks(pattern, at string, info fs.FileInfo) (names []string) {
-	if info == nil || !info.Mode().IsRegular() || !mayHaveLinks(info) {
+func (n *Names) hardLinks(pattern string, at place) (names []string) {
+	if at.info == nil || !at.info.Mode().IsRegular() || !mayHaveLinks(at.info) {
 		return nil
 	}
 	head, _ := splitPattern(pattern)
@@ -118,7 +116,7 @@ func (n *Names) hardLinks(pattern, at string, info fs.FileInfo) (names []string)
 		return nil
 	}
 	n.walk(start, func(name string, e fs.DirEntry) (next string) {
-		if other, err := e.Info(); err == nil && name != at && len(names) < maxNames && os.SameFile(info, other) {
+		if other, err := e.Info(); err == nil && name != at.path && len(names) < maxNames && os.SameFile(at.info, other) {
 			names = append(names, name)
 		}
 		return ""
@@ -126,12 +124,12 @@ func (n *Names) hardLinks(pattern, at string, info fs.FileInfo) (names []string)
 	return names
 }
 
-// is reports whether a path, where info is or nothing, is what the name leads to.
-func (l *lead) is(at string, info fs.FileInfo) bool {
-	if l.info == nil || info == nil {
-		return l.info == nil && info == nil && strings.EqualFold(at, l.path)
+// is reports whether a place is what the name leads to.
+func (l *lead) is(at place) bool {
+	if l.info == nil || at.info == nil {
+		return l.info == nil && at.info == nil && strings.EqualFold(at.path, l.path)
 	}
-	return os.SameFile(info, l.info)
+	return os.SameFile(at.info, l.info)
 }
 
 // under returns the path of what is in a folder, relative to the folder. The folder itself
@@ -150,12 +148,16 @@ func under(at, dir string) (rest string, ok bool) {
 // that the rest may match.
 func (n *Names) leads(pattern string) (leads []lead) {
 	head, all := splitPattern(pattern)
-	at := "."
+	at, name, inside := place{path: "."}, ".", true
 	for part := range strings.SplitSeq(head, "/") {
-		if part != "." {
-			at = path.Join(at, part)
-			leads = n.follow(leads, at)
+		if part == "." {
+			continue
 		}
+		if at, _, inside = n.of.resolve(at, part); !inside {
+			break
+		}
+		at, name = n.of.look(at), path.Join(name, part)
+		leads = append(leads, lead{name, at})
 	}
 	if all || head != "." && (len(leads) == 0 || leads[len(leads)-1].info == nil) { // nothing is there, so it has no links
 		return leads
@@ -180,19 +182,6 @@ func splitPattern(pattern string) (head string, all bool) {
 	return head, len(rest) == 0
 }
 
-// follow adds what a name leads to, unless that is outside of the project.
-func (n *Names) follow(leads []lead, name string) []lead {
-	at, _, inside := n.of.Resolve(name)
-	if !inside {
-		return leads
-	}
-	info, err := n.of.Root.Lstat(at)
-	if err != nil {
-		info = nil
-	}
-	return append(leads, lead{name, at, info})
-}
-
 // search returns what the links in a folder lead to, and those in the folders that links lead
 // to. It leaves out what git has stored.
 func (n *Names) search(head string) (links []lead) {
@@ -204,10 +193,12 @@ func (n *Names) search(head string) (links []lead) {
 		if e.Type()&fs.ModeSymlink == 0 {
 			return ""
 		}
-		if links = n.follow(links, name); len(links) == 0 || links[len(links)-1].name != name {
+		to, _, inside := n.of.resolve(place{path: "."}, name)
+		if !inside {
 			return ""
 		}
-		return links[len(links)-1].path
+		links = append(links, lead{name, n.of.look(to)})
+		return to.path
 	})
 	return links
 }
@@ -241,13 +232,13 @@ func (n *Names) walk(start string, visit func(name string, e fs.DirEntry) (next 
 	}
 }
 
-// folds reports whether the letters of a path, where info is or nothing, have no case.
-func (n *Names) folds(at string, info fs.FileInfo) bool {
-	if info == nil {
+// folds reports whether the letters of a path have no case.
+func (n *Names) folds(at place) bool {
+	if at.info == nil {
 		return true
 	}
-	other, err := n.of.Root.Lstat(strings.Map(swapCase, at))
-	return err == nil && os.SameFile(info, other)
+	other, err := n.of.Root.Lstat(strings.Map(swapCase, at.path))
+	return err == nil && os.SameFile(at.info, other)
 }
 
 func swapCase(r rune) rune {

@@ -221,7 +221,28 @@ func (s *search) follow(name string) (at string, inside bool) {
 // Resolve returns where a path leads when its links are followed, and the links. It reports
 // false for a path that leads out of the project. What it leads to need not exist.
 func (p *Project) Resolve(name string) (at string, links []string, inside bool) {
-	at = "."
+	to, links, inside := p.resolve(place{path: "."}, name)
+	return to.path, links, inside
+}
+
+// A place is a path without links, and what is there.
+type place struct {
+	path  string
+	info  fs.FileInfo // nil if nothing is there, or if nobody has looked
+	known bool        // info is what is there
+}
+
+// look returns a place with what is there.
+func (p *Project) look(at place) place {
+	if !at.known {
+		at.info, _ = p.Root.Lstat(at.path) // nil with an error
+		at.known = true
+	}
+	return at
+}
+
+// resolve is Resolve for a path that begins in a place. It asks for each part of the path once.
+func (p *Project) resolve(at place, name string) (to place, links []string, inside bool) {
 	for rest := strings.Split(name, "/"); len(rest) > 0; {
 		part := rest[0]
 		rest = rest[1:]
@@ -229,33 +250,42 @@ func (p *Project) Resolve(name string) (at string, links []string, inside bool) 
 		case "", ".":
 			continue
 		case "..":
-			if at == "." { // it may lead back, by the name of the project
+			if at.path == "." { // it may lead back, by the name of the project
 				back, ok := p.inside(path.Join(path.Dir(p.base()), path.Join(rest...)))
 				if !ok {
-					return "", links, false
+					return place{}, links, false
 				}
 				rest = strings.Split(back, "/")
 				continue
 			}
-			at = path.Dir(at)
+			at = place{path: path.Dir(at.path)}
 			continue
 		}
-		next := path.Join(at, part)
-		to, err := p.Root.Readlink(next)
-		if err != nil { // it is no link
+		next := place{path: path.Join(at.path, part)}
+		if at.known && at.info == nil { // nothing is in it either
+			next.known = true
 			at = next
 			continue
 		}
-		if links = append(links, next); len(links) > maxLinks {
-			return "", links, false
+		if next = p.look(next); next.info == nil || next.info.Mode().Type()&^fs.ModeDir == 0 { // it is no link
+			at = next
+			continue
+		}
+		to, err := p.Root.Readlink(next.path)
+		if err != nil { // nor is this, or it was replaced
+			at = place{path: next.path}
+			continue
+		}
+		if links = append(links, next.path); len(links) > maxLinks {
+			return place{}, links, false
 		}
 		to = filepath.ToSlash(to)
 		if path.IsAbs(to) {
 			var ok bool
 			if to, ok = p.inside(to); !ok {
-				return "", links, false
+				return place{}, links, false
 			}
-			at = "."
+			at = place{path: "."}
 		}
 		rest = append(strings.Split(to, "/"), rest...)
 	}

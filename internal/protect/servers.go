@@ -227,15 +227,12 @@ func (p *Project) leads(name string) (at string, info fs.FileInfo) {
 	if name == "" {
 		return "", nil
 	}
-	at, _, inside := p.Resolve(name)
+	to, _, inside := p.resolve(place{path: "."}, name)
 	if !inside {
 		return "", nil
 	}
-	info, err := p.Root.Lstat(at)
-	if err != nil {
-		return at, nil
-	}
-	return at, info
+	to = p.look(to)
+	return to.path, to.info
 }
 
 // isSeparator reports whether a rune ends a word of a command line that a shell reads, or an option.

@@ -96,13 +96,13 @@ func (r *Rule) inFolder(at string) bool {
 }
 
 // FileNames returns the names of a path of the project, beside the path itself, by which
-// the pattern of a rule may cover it. fold reports that the case of its letters is ignored.
+// the pattern of a rule may cover it. fold reports whether the case of its letters is ignored.
 //
 // The path has no links, unless opened is set: then it is one that was opened, and its names are
 // those of what the links in it lead to, with the names of its hard links that the pattern
 // matches. The first of them has no links. A path can be absolute: then the first of its names is
 // relative to the project.
-type FileNames func(pattern, path string, opened bool) (names []string, fold bool)
+type FileNames func(pattern, path string, opened bool) (names []string, fold func() bool)
 
 // CoversFile is Covers for rules that ask or deny, by the other names of a file or folder:
 // links that lead to it, and names in other case where the file system ignores that.
@@ -114,7 +114,7 @@ func (r *Rule) CoversFile(t *Tool, concrete Capability, of FileNames) bool {
 	names = append(names, concrete.Target)
 	folded := Rule{Capability: Capability{Target: strings.ToLower(r.Capability.Target)}}
 	for _, name := range names {
-		if r.inFolder(name) || fold && folded.inFolder(strings.ToLower(name)) {
+		if r.inFolder(name) || folded.inFolder(strings.ToLower(name)) && fold() {
 			return true
 		}
 	}

@@ -107,9 +107,9 @@ func (l *Lists) untrusted(of tool.FileNames, at string, r reading) string {
 }
 
 // names returns all names of a path for a pattern.
-func (f *Files) names(of tool.FileNames, pattern, at string, r reading) (names []string, fold bool) {
+func (f *Files) names(of tool.FileNames, pattern, at string, r reading) (names []string, fold func() bool) {
 	if of == nil {
-		return []string{at}, false
+		return []string{at}, func() bool { return false }
 	}
 	names, fold = of(pattern, at, bool(r))
 	if !filepath.IsAbs(at) {
@@ -118,12 +118,18 @@ func (f *Files) names(of tool.FileNames, pattern, at string, r reading) (names [
 	return names, fold
 }
 
-// covers reports whether a source covers a name of a path that was read. If the path was only
-// listed, the name that the source itself has is not covered: it tells nothing new.
-func covers(c tool.Capability, name string, fold bool, r reading) bool {
-	if fold {
-		c.Target, name = strings.ToLower(c.Target), strings.ToLower(name)
+// covers reports whether a source covers a name of a path that was read, in any case if fold says so.
+func covers(c tool.Capability, name string, fold func() bool, r reading) bool {
+	if coversName(c, name, r) {
+		return true
 	}
+	c.Target = strings.ToLower(c.Target)
+	return coversName(c, strings.ToLower(name), r) && fold()
+}
+
+// coversName is covers without fold. If the path was only listed, the name that the source itself has is not
+// covered: it tells nothing new.
+func coversName(c tool.Capability, name string, r reading) bool {
 	one := tool.Capability{Name: c.Name, Target: name}
 	if r == listed && name == strings.TrimSuffix(strings.TrimSuffix(c.Target, "/**"), "/*") {
 		return false

@@ -106,7 +106,7 @@ func (l *Lists) coversText(c tool.Capability, text string, known []string) strin
 		kind = opened
 	}
 	name := path.Clean(strings.Trim(text, marks))
-	if name == "." || name == ".." || !covers(c, name, false, kind) || tool.AllowsAny(l.Trusted, tool.Capability{Name: c.Name, Target: name}) {
+	if name == "." || name == ".." || !coversName(c, name, kind) || tool.AllowsAny(l.Trusted, tool.Capability{Name: c.Name, Target: name}) {
 		return ""
 	}
 	for _, k := range known {
