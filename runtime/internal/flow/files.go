@@ -123,8 +123,11 @@ func covers(c tool.Capability, name string, fold func() bool, r reading) bool {
 	if coversName(c, name, r) {
 		return true
 	}
-	c.Target = strings.ToLower(c.Target)
-	return coversName(c, strings.ToLower(name), r) && fold()
+	target, lower := strings.ToLower(c.Target), strings.ToLower(name)
+	if target == c.Target && lower == name {
+		return false
+	}
+	return coversName(tool.Capability{Name: c.Name, Target: target}, lower, r) && fold()
 }
 
 // coversName is covers without fold. If the path was only listed, the name that the source itself has is not

@@ -17,6 +17,9 @@ func Read(pattern, path string) bool {
 	if Path(pattern, path) {
 		return true
 	}
+	if path != "." && !strings.HasPrefix(pattern, path) && !strings.Contains(pattern, `\`) {
+		return false // its base is the begin of the pattern
+	}
 	base, _ := doublestar.SplitPattern(pattern)
 	return base == path && base != pattern
 }
