@@ -21,11 +21,21 @@ func TestCallAllocations(t *testing.T) {
 	}
 }
 
-// userHost opens a host over a folder with the trivial tool, for a user with a config.
+// peek is a tool that reads a file.
+const peek = `def peek(name: str, times: int = 1) -> dict[str, str]:
+    """Read a file."""
+    return {"text": fs.read("a.txt") + name}
+
+tool(peek, needs = ["fs.read"])
+`
+
+// userHost opens a host over a folder with the trivial tool and one that reads a file, for a user with a config.
 func userHost(tb testing.TB, config string, wrap cassidy.Middleware) *cassidy.Host {
 	tb.Helper()
 	dir, home := tb.TempDir(), tb.TempDir()
 	writeTool(tb, dir, "greet.star", greet)
+	writeTool(tb, dir, "peek.star", peek)
+	writeFile(tb, dir+"/a.txt", "x")
 	if config != "" {
 		writeFile(tb, home+"/config.yaml", config)
 	}

@@ -68,6 +68,7 @@ func TestFileSystemCalls(t *testing.T) {
 		}
 	})
 	callJSON(t, h, "greet") // finds the tools
+	callJSON(t, h, "peek")
 	listen(t, &count)
 	if _, err := os.Stat(t.TempDir()); err != nil || count.Load() == 0 {
 		t.Fatalf("os.Stat is not counted: %v", err)
@@ -93,6 +94,12 @@ func TestFileSystemCalls(t *testing.T) {
 	fmt.Printf("%s%d\n", insideLine, inside)
 	if inside != 0 {
 		t.Errorf("%d system calls were made between the beginning and the end of calls", inside)
+	}
+	// To read a file: what is there, and the file. To find out whether it is one of the saved results: what is there,
+	// and where .cassidy/results leads, which takes four.
+	const mostRead = 7
+	if callJSON(t, h, "peek"); inside > mostRead {
+		t.Errorf("a call that reads a file has made %d system calls, want at most %d", inside, mostRead)
 	}
 }
 
