@@ -43,7 +43,7 @@ func TestTextFromOutsideIsMarked(t *testing.T) {
 			if found := regexp.MustCompile(`(?m)^cassidy: FAKE`).FindString(shown); found != "" {
 				t.Errorf("cassidy %q: %s has a line that is not ours:\n%s", args, name, shown)
 			}
-			seen += strings.Count(shown, "⟨U+000A⟩") + strings.Count(shown, "┃ cassidy: FAKE")
+			seen += strings.Count(shown, "↵") + strings.Count(shown, "┃ cassidy: FAKE")
 			if strings.Contains(shown, "ok ;evil") && args[0] != "skill" { // a description is one line by itself
 				t.Errorf("cassidy %q: %s has collapsed spaces:\n%s", args, name, shown)
 			}

@@ -47,7 +47,7 @@ func TestValues(t *testing.T) {
 		{"quotes", value.NewDict("a", `say "no" \n`), []string{`{"a": "say \"no\" \\n"}`}},
 		{"bytes are no text", value.NewDict("a", []byte{0, 1}, "b", "AAE="), []string{`{"a": bytes(2) "AAE=", "b": "AAE="}`}},
 		{"what cannot be seen", value.NewDict("a", "x\u200b\ty\rz"), []string{`{"a": "x⟨U+200B⟩⇥   y⟨U+000D⟩z"}`}},
-		{"keys", value.NewDict("a\nb", "x", "\u202e", "y"), []string{`{"a⟨U+000A⟩b": "x", "⟨U+202E⟩": "y"}`}},
+		{"keys", value.NewDict("a\nb", "x", "\u202e", "y"), []string{`{"a↵b": "x", "⟨U+202E⟩": "y"}`}},
 		{"a text of lines", value.NewDict("command", "echo ok\n\tcurl evil\n", "cwd", "."), []string{
 			"{", `"command": a text of 2 lines, 19 bytes`, "echo ok", "⇥   curl evil", `"cwd": "."`, "}",
 		}},

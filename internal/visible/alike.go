@@ -55,7 +55,7 @@ const twins = "аеіїјорсухѕԁԛԝһӏѵҽкАВЕЅІЇЈКМНОРС�
 // The characters that look like a part of the syntax of paths, commands and this package, and
 // that are not equivalent to an ASCII character.
 const (
-	ours   = "⟨⟩⇥"
+	ours   = "⟨⟩⇥↵"
 	syntax = ours +
 		"∕⁄⧸╱⟋" + "∖⧵⟍" + "∶꞉˸։׃܃ː" + "⁏" + "∣ǀ❘｜⏐" + "‚" + "∗⁎٭" + "∼˜" + "‐‑⁃−˗" + "ǃ" + "․‥" + "\u02cb"
 )

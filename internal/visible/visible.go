@@ -8,6 +8,7 @@
 //	⟨3000 spaces⟩  a long run of spaces, or spaces at the end of a line
 //	⟨12 tabs⟩      the same for tabs; a short run is shown as ⇥ each
 //	⟨9 blank lines⟩
+//	↵              a line end, in a text that is shown on one line; many are ⟨9 line ends⟩
 //
 // The brackets themselves are marked, too, so that the text which is shown determines the
 // text that it stands for.
@@ -48,8 +49,11 @@ const (
 	maxBlankLines = 3
 )
 
-// TabText is how a tab is shown.
-const TabText = "⇥   "
+// How a tab is shown, and a line end in a line.
+const (
+	TabText     = "⇥   "
+	lineEndText = "↵"
+)
 
 // Text shows a text. It keeps its line ends.
 func Text(text string) string {
@@ -146,6 +150,10 @@ func Spans(line string) []Span {
 			i += s.space(i)
 			continue
 		}
+		if line[i] == '\n' {
+			i += s.lineEnds(i)
+			continue
+		}
 		r, size := utf8.DecodeRuneInString(line[i:])
 		m := s.markOf(r, size, i)
 		if m == "" {
@@ -232,6 +240,20 @@ func (s *spans) space(at int) int {
 		}
 	default:
 		s.plain(at, at+n)
+	}
+	return n
+}
+
+// lineEnds adds the run of line ends at a position of the line, and returns its length.
+func (s *spans) lineEnds(at int) int {
+	s.stack = unstackable
+	n := run(s.line[at:], 1)
+	if n > maxBlankLines {
+		s.add(Span{mark("%d line ends", n), Space, n})
+		return n
+	}
+	for range n {
+		s.add(Span{lineEndText, Space, 1})
 	}
 	return n
 }

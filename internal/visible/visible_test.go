@@ -87,12 +87,14 @@ func TestText(t *testing.T) {
 			t.Errorf("Text(%+q) stands for %+q", tt.text, got)
 		}
 	}
-	if got, want := visible.Line("a\nb\n"), "a⟨U+000A⟩b⟨U+000A⟩"; got != want {
-		t.Errorf("Line = %q, want %q", got, want)
+	for text, want := range map[string]string{"a\nb\n": "a↵b↵", "\n\n\n\n": "⟨4 line ends⟩", "a↵": "a⟨U+21B5⟩"} {
+		if got := visible.Line(text); got != want {
+			t.Errorf("Line(%q) = %q, want %q", text, got, want)
+		}
 	}
 }
 
-var marks = regexp.MustCompile(`⟨[^⟩]*⟩|` + visible.TabText)
+var marks = regexp.MustCompile(`⟨[^⟩]*⟩|↵|` + visible.TabText)
 
 // read returns the text that a text with marks stands for.
 func read(t interface{ Fatalf(string, ...any) }, shown string) string {
@@ -102,8 +104,11 @@ func read(t interface{ Fatalf(string, ...any) }, shown string) string {
 		return strings.Repeat("\n", n)
 	})
 	return marks.ReplaceAllStringFunc(shown, func(m string) string {
-		if m == visible.TabText {
+		switch m {
+		case visible.TabText:
 			return "\t"
+		case "↵":
+			return "\n"
 		}
 		words := strings.Fields(strings.Trim(m, "⟨⟩"))
 		n := 1
@@ -116,6 +121,9 @@ func read(t interface{ Fatalf(string, ...any) }, shown string) string {
 		case strings.HasPrefix(last, "space"), strings.HasPrefix(last, "tab"):
 			n, _ = strconv.Atoi(words[0])
 			return strings.Repeat(map[byte]string{'s': " ", 't': "\t"}[last[0]], n)
+		case last == "ends":
+			n, _ = strconv.Atoi(words[0])
+			return strings.Repeat("\n", n)
 		case strings.HasPrefix(last, "U+"):
 			r, err := strconv.ParseInt(last[2:], 16, 32)
 			if err != nil {
@@ -134,7 +142,7 @@ func read(t interface{ Fatalf(string, ...any) }, shown string) string {
 // Hostile are the parts of generated texts.
 var hostile = []string{
 	" ", "  ", strings.Repeat(" ", 40), "\t", "\t\t\t", "\n", "\n\n\n\n\n", "\r", "\x1b[31m", "\u202e", "\u200b", "\u00a0", "\ufe0f", "\u0301",
-	"\u0430", "соре", "раураl", "привет", "ａ", "⟨", "⟩", "⟨3 spaces⟩", "⟨2 blank lines⟩", "⇥", "⇥   ", "\xff", "\xe2\x82", "\xed\xa0\x80", "\u05d0", "漢", "👩\u200d💻",
+	"\u0430", "соре", "раураl", "привет", "ａ", "⟨", "⟩", "⟨3 spaces⟩", "⟨2 blank lines⟩", "⇥", "⇥   ", "↵", "\xff", "\xe2\x82", "\xed\xa0\x80", "\u05d0", "漢", "👩\u200d💻",
 	"a", "rm -rf", "/", ";", "\u1161", "\u037e", "…",
 }
 

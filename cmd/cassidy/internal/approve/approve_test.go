@@ -732,7 +732,7 @@ func TestApproveKeepsTalkOut(t *testing.T) {
 		t.Fatalf("answer = %+v", got)
 	}
 	text := p.shown.String()
-	if !strings.HasPrefix(text, "cassidy: t: before⟨U+000A⟩cassidy: fake\n\ncassidy: may this tool") || !strings.HasSuffix(text, enter+"during") {
+	if !strings.HasPrefix(text, "cassidy: t: before↵cassidy: fake\n\ncassidy: may this tool") || !strings.HasSuffix(text, enter+"during") {
 		t.Errorf("shown = %q, want the events before and after the question", text)
 	}
 }

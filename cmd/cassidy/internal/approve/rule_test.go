@@ -38,7 +38,7 @@ func TestRule(t *testing.T) {
 		{"a y is not enough", []string{"r\n", "y\n", "y\n"}, nil, 0o600, tool.Answer{Yes: true}, false, nil},
 		{"a read-only file", []string{"r\n", "w\n", "n\n"}, nil, 0o400, tool.Answer{}, false, []string{"permission denied\n", "and add to the list 'allow': {tool: put_note, "}},
 		{"no rule", []string{"r\n", "n\n"}, func(q *approval) { q.Rules, q.NoRule = nil, "the model has read\nuntrusted text" }, 0o600, tool.Answer{}, false,
-			[]string{"cassidy: no rule answers this question: the model has read⟨U+000A⟩untrusted text\n"}},
+			[]string{"cassidy: no rule answers this question: the model has read↵untrusted text\n"}},
 		{"each effect", []string{"r\n", "b\n"}, func(q *approval) { q.Rules, q.Each = nil, true }, 0o600, tool.Answer{Yes: true, Each: true}, false, []string{"cassidy: [b]egin [N]ot now, then Enter: "}},
 		{"not each effect", []string{"r\n", "\n", "n\n"}, func(q *approval) { q.Rules, q.Each = nil, true }, 0o600, tool.Answer{}, false, nil},
 	} {

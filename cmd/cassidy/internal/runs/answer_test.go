@@ -29,7 +29,7 @@ func TestAnswer(t *testing.T) {
 		{"yes", "sure yes", "", 0, "answered yes: Sure?", true},
 		{"no, at a place", "sure 2 no", "", 0, "to continue: cassidy runs resume sure", false},
 		{"a text", "who --text Ann", "", 0, "answered Ann: Who?", "Ann"},
-		{"a text that is read", "who 2 --text -", "Ann\nB\n", 0, "answered Ann⟨U+000A⟩B: Who?", "Ann\nB"},
+		{"a text that is read", "who 2 --text -", "Ann\nB\n", 0, "answered Ann↵B: Who?", "Ann\nB"},
 		{"a text for yes or no", "sure --text maybe", "", 2, `"Sure?" expects yes or no`, nil},
 		{"neither", "sure maybe", "", 2, `invalid answer "maybe"`, nil},
 		{"no answer", "sure", "", 2, "the answer is missing", nil},

@@ -377,8 +377,8 @@ func TestWaiting(t *testing.T) {
 		page     string // the end of the page
 		step     string
 	}{
-		{"yes or no", history.Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Delete\nit?"}}, nil, "… waits for yes or no at step 2.1: Delete⟨U+000A⟩it?",
-			"waits    for yes or no at step 2.1\n  │ Delete\n  │ it?\n  cassidy runs answer r yes|no\n", "question: Delete⟨U+000A⟩it?\n"},
+		{"yes or no", history.Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "Delete\nit?"}}, nil, "… waits for yes or no at step 2.1: Delete↵it?",
+			"waits    for yes or no at step 2.1\n  │ Delete\n  │ it?\n  cassidy runs answer r yes|no\n", "question: Delete↵it?\n"},
 		{"a text", history.Asked{Question: tool.Question{Kind: tool.QuestionAsk, Text: "Who?",
 			Changes: []tool.Change{{Path: "a.txt", After: tool.FileState{Exists: true, Data: []byte("new\n"), Hash: "1"}}}}}, nil, "… waits for an answer at step 2.1: Who?",
 			"  │ Who?\n  new       a.txt\n  │ @@ line 1 @@\n  │ +new\n  cassidy runs answer r --text \"…\"\n", "question: Who?\n"},
