@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func TestChatRule(t *testing.T) {
 	s.expect("Refused.")
 	s.atPrompt()
 	rule := tool.Rule{Verdict: tool.Allow, Tool: "write_file", Capability: tool.Capability{Name: "fs.write", Target: "a.txt"}}
-	change, err := config.RemoveRule(file, dir, rule)
+	change, err := config.RemoveRules(file, dir, []tool.Rule{rule})
 	if err == nil {
 		err = change.Write()
 	}
@@ -244,10 +245,18 @@ tool(look_up, needs = ["http.get", "secret:KEY@`+at+`"])
 		t.Errorf("the config is:\n%s\nthe server got %q", text, got)
 	}
 
-	// Later, in the same words, once the rules are removed.
-	before, _, _ := strings.Cut(string(text), "allow:")
-	putChatFile(t, home, "config.yaml", before)
+	// Later, in the same words, once the rules are removed by the command that the answer has printed.
 	env := []string{"CASSIDY_HOME=" + home}
+	_, line, _ := strings.Cut(s.shown(), "to be asked again: ")
+	line, _, _ = strings.Cut(line, "\r\n")
+	typed := exec.Command("sh", "-c", strings.Replace(line, "cassidy ", `"$0" --dir "$1" `, 1)+" --yes", s.cmd.Path, dir)
+	typed.Env = append(os.Environ(), asCassidy+"=1", env[0])
+	if out, err := typed.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+	if text, _ := os.ReadFile(file); strings.Contains(string(text), "look_up") {
+		t.Errorf("after %s the config is:\n%s", line, text)
+	}
 	s = sitAt(t, dir, env, "task", "Ask", "--model", "script:"+putChatFile(t, dir, "task.star", `def reply(messages, turn):
     return "TASK COMPLETE: done" if turn else `+call+`
 `), "--tools", "look_up", "--run-id", "later")

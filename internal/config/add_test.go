@@ -102,7 +102,7 @@ func TestAddRules(t *testing.T) {
 				t.Errorf("added twice:\n%s", again)
 			}
 			for i := range rules {
-				c, err := config.RemoveRule(file, root, rules[i])
+				c, err := config.RemoveRules(file, root, rules[i:i+1])
 				if err == nil {
 					err = c.Write()
 				}
@@ -309,8 +309,9 @@ func TestParseRule(t *testing.T) {
 	}
 }
 
-// TestRemoveRule checks that exactly one rule is removed, with its lines alone.
-func TestRemoveRule(t *testing.T) {
+// TestRemoveRules checks that each rule is removed once, with its lines alone. In the table, " + " is
+// between rules.
+func TestRemoveRules(t *testing.T) {
 	for _, tt := range []struct{ name, before, rule, after string }{
 		{"one of several", "allow:\n  # a\n  - fs.read\n  # b\n  - shell:git # why\n  - env\n", "shell:git", "allow:\n  # a\n  - fs.read\n  # b\n  - env\n"},
 		{"several lines", "allow:\n  - tool: t\n    capability: env\n  - env\n", "{tool: t, capability: env}", "allow:\n  - env\n"},
@@ -328,6 +329,10 @@ func TestRemoveRule(t *testing.T) {
 		{"brackets over several lines", "allow: [env,\n  shell, # why\n  skill.create]\n", "shell", "allow: [env,\n  skill.create]\n"},
 		{"twice in brackets", "allow: [env, env]\n", "env", "allow: [env]\n"},
 		{"a list in another one", "{allow: [env, shell], ask: [env]}\n", "shell", "{allow: [env], ask: [env]}\n"},
+		{"two", "allow:\n  # a\n  - fs.read\n  # b\n  - shell:git # why\n  - env\n", "env + fs.read", "allow:\n  # a\n  # b\n  - shell:git # why\n"},
+		{"two in brackets", "allow: [env, fs.read, shell]\n", "env + shell", "allow: [fs.read]\n"},
+		{"both that are twice", "allow:\n  - env\n  - env\n  - shell\n", "env + env", "allow:\n  - shell\n"},
+		{"one of two is not there", "allow:\n  - env\n", "env + shell", ""},
 		{"alone in brackets", "model: openai:x\nallow: [env]\n", "env", "model: openai:x\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -335,17 +340,21 @@ func TestRemoveRule(t *testing.T) {
 			if err := os.WriteFile(file, []byte(tt.before), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			rule, err := config.ParseRule(tt.rule)
-			if err != nil {
-				t.Fatal(err)
+			var rules []tool.Rule
+			for _, text := range strings.Split(tt.rule, " + ") {
+				rule, err := config.ParseRule(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rules = append(rules, rule)
 			}
-			c, err := config.RemoveRule(file, t.TempDir(), rule)
+			c, err := config.RemoveRules(file, t.TempDir(), rules)
 			if err == nil {
 				err = c.Write()
 			}
 			text, _ := os.ReadFile(file)
 			if want := cmp.Diff(tt.after, string(text)); tt.after != "" && (err != nil || want != "") || tt.after == "" && (err == nil || string(text) != tt.before) {
-				t.Errorf("RemoveRule: %v, and the file is %q, want %q", err, text, tt.after)
+				t.Errorf("RemoveRules: %v, and the file is %q, want %q", err, text, tt.after)
 			}
 		})
 	}

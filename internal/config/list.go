@@ -71,27 +71,44 @@ func ParseRule(text string) (tool.Rule, error) {
 
 const ruleHint = `write the rule as '{tool: deploy, capability: "shell:git"}'`
 
-// RemoveRule returns the change that removes a rule which allows something from the user's config:
-// one for this project if there is such a rule, or else one for all projects. It fails with kind
-// NotFound if the config has no such rule here.
-func RemoveRule(file, project string, rule tool.Rule) (*Change, error) {
-	c := &Change{File: file, purpose: "remove a rule from ", hint: "edit " + file + " and delete the rule from the list 'allow': " + rule.String()}
+// RemoveRules returns the change that removes rules which allow something from the user's config: for
+// each, one for this project if there is such a rule, or else one for all projects. It fails with kind
+// NotFound if the config lacks one of them here.
+func RemoveRules(file, project string, rules []tool.Rule) (*Change, error) {
+	texts := value.Map(rules, func(r tool.Rule) string { return r.String() })
+	c := &Change{File: file, purpose: "remove a rule from ", hint: "edit " + file + " and delete from the list 'allow': " + strings.Join(texts, ", ")}
 	c.edit = func(text string) (string, error) {
-		var list []ListedRule
-		r := reader{to: &Config{}, file: file, source: file, root: project, list: &list}
-		if err := r.parse(text); err != nil {
-			return "", err
+		c.Lines = ""
+		for i := range rules {
+			r, err := ruleIn(text, file, project, &rules[i])
+			if err != nil {
+				return "", err
+			}
+			lines := c.Lines
+			if text, err = c.without(text, project, r); err != nil {
+				return "", err
+			}
+			c.Lines = lines + c.Lines
 		}
-		found := slices.DeleteFunc(list, func(has ListedRule) bool {
-			return has.Verdict != tool.Allow || tool.Key(has.Tool) != tool.Key(rule.Tool) || has.Capability != rule.Capability
-		})
-		if len(found) == 0 {
-			return "", value.Errorf(value.NotFound, "the list 'allow' has no rule %s for this project", rule.String()).WithHint("list the rules: cassidy trust --rules")
-		}
-		at := max(0, slices.IndexFunc(found, func(r ListedRule) bool { return r.Here }))
-		return c.without(text, project, &found[at])
+		return text, nil
 	}
 	return c, c.plan()
+}
+
+// ruleIn returns the rule that RemoveRules removes from a text of the config.
+func ruleIn(text, file, project string, rule *tool.Rule) (*ListedRule, error) {
+	var list []ListedRule
+	r := reader{to: &Config{}, file: file, source: file, root: project, list: &list}
+	if err := r.parse(text); err != nil {
+		return nil, err
+	}
+	found := slices.DeleteFunc(list, func(has ListedRule) bool {
+		return has.Verdict != tool.Allow || tool.Key(has.Tool) != tool.Key(rule.Tool) || has.Capability != rule.Capability
+	})
+	if len(found) == 0 {
+		return nil, value.Errorf(value.NotFound, "the list 'allow' has no rule %s for this project", rule.String()).WithHint("list the rules: cassidy trust --rules")
+	}
+	return &found[max(0, slices.IndexFunc(found, func(r ListedRule) bool { return r.Here }))], nil
 }
 
 // maxRuleLines is how many lines a rule may have to be removed: one that AddRules has written has

@@ -74,7 +74,7 @@ func TestRule(t *testing.T) {
 			if got, err := a.approve(t.Context(), q); err != nil || !got.Yes || p.prompts() != len(tt.says) {
 				t.Errorf("a question that waited: %+v, %v after %d prompts, want a yes without one", got, err, p.prompts())
 			}
-			removed, err := config.RemoveRule(file, root, rules[0])
+			removed, err := config.RemoveRules(file, root, rules)
 			if err == nil {
 				err = removed.Write()
 			}

@@ -62,10 +62,7 @@ func (c *command) addRules(ctx *cli.Context, root string, rules []tool.Rule) err
 
 // removeRules shows and removes rules that allow something.
 func (c *command) removeRules(ctx *cli.Context, root string, rules []tool.Rule) error {
-	if len(rules) > 1 {
-		return value.Errorf(value.Invalid, "--remove-rule takes one RULE, but got %d", len(rules)).WithHint("remove one rule with each command")
-	}
-	change, err := config.RemoveRule(c.ConfigFile(), root, rules[0])
+	change, err := config.RemoveRules(c.ConfigFile(), root, rules)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func Command(a *app.App) *cli.Command {
 			&cli.BoolFlag{Name: "full", Usage: "show long files in full"},
 			&cli.BoolFlag{Name: "rules", Usage: "list the rules that are in force here: what they allow, where they are, and how to remove them"},
 			&cli.BoolFlag{Name: "rule", Usage: "add each RULE to your config, for this project only; you see the change before it is written"},
-			&cli.BoolFlag{Name: "remove-rule", Usage: "remove RULE from your config; the flag removes only rules that allow something"},
+			&cli.BoolFlag{Name: "remove-rule", Usage: "remove each RULE from your config; the flag removes only rules that allow something"},
 		},
 		Action: c.trust,
 	}
