@@ -142,6 +142,19 @@ func (c Capability) Acts() bool {
 	return !ok || r.acts || c.Name == "env" && (c.Target == "" || namesSecret(c.Target)) // every variable, and so every secret among them
 }
 
+// changes reports whether the capability lets a tool change something. To ask a server, or to use a secret,
+// acts but changes nothing.
+func (c Capability) changes() bool {
+	switch c.Name {
+	case "http.get", "http.head", "secret", "env":
+		return false
+	}
+	return c.Acts()
+}
+
+// isHTTP reports whether the capability lets a tool make HTTP requests.
+func (c Capability) isHTTP() bool { return c.Name == "http" || strings.HasPrefix(c.Name, "http.") }
+
 // namesSecret reports whether a variable is expected to hold a secret by the words of its
 // name, as OPENAI_API_KEY, dbPassword2 and DATABASE_URL are.
 func namesSecret(name string) bool {

@@ -45,6 +45,52 @@ func richTool() *Tool {
 	}
 }
 
+// TestMCPAnnotations checks that the annotations are the hints of the author, unless what the tool needs
+// contradicts them.
+func TestMCPAnnotations(t *testing.T) {
+	t.Parallel()
+	reads := Hints{ReadOnly: true}
+	for _, tt := range []struct {
+		hints                   Hints
+		risky                   bool
+		needs                   string
+		only, destructive, open bool
+	}{
+		{reads, false, "", true, false, false},
+		{reads, false, "fs.read", true, false, false},
+		{reads, false, "http.get:example.com secret:KEY@example.com env:API_KEY", true, false, true},
+		{reads, false, "http.head", true, false, true},
+		{reads, true, "http.get", false, true, true},
+		{reads, false, "http.get http.post", false, true, true},
+		{reads, false, "http", false, true, true},
+		{reads, false, "fs.write:out", false, true, false},
+		{reads, false, "shell:git", false, true, false},
+		{reads, false, "use:stock/*", false, true, false},
+		{reads, false, "memory.add", false, true, false},
+		{reads, false, "skill.create", false, true, false},
+		{Hints{}, false, "http.get", false, false, true},
+		{Hints{}, false, "", false, false, false},
+		{Hints{OpenWorld: true}, false, "", false, false, true},
+	} {
+		one := &Tool{Name: "t", Hints: tt.hints, Risky: tt.risky}
+		for _, text := range strings.Fields(tt.needs) {
+			c, err := ParseCapability(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			one.Needs = append(one.Needs, c)
+		}
+		d, err := one.Definition(MCP)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := d.Dict("annotations")
+		if a.Bool("readOnlyHint") != tt.only || a.Bool("destructiveHint") != tt.destructive || a.Bool("openWorldHint") != tt.open {
+			t.Errorf("%+v, risky %v, needs %q: %s", tt.hints, tt.risky, tt.needs, value.FormatJSON(a, ""))
+		}
+	}
+}
+
 func TestDefinitions(t *testing.T) {
 	tool := richTool()
 	if err := tool.Validate(); err != nil {

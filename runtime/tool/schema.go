@@ -48,18 +48,21 @@ func (t *Tool) Definition(f Format) (*value.Dict, error) {
 }
 
 // mcpDefinition is a Tool of MCP's tools/list. An output schema is given only
-// for objects, the one result that MCP calls structured content.
+// for objects, the one result that MCP calls structured content. The annotations are the hints of the
+// author, as far as what the tool needs does not contradict them: clients ask their users less about a
+// tool that only reads.
 func (t *Tool) mcpDefinition(args *value.Dict) *value.Dict {
 	d := value.NewDict("name", t.ModelName(), "title", t.DisplayTitle(), "description", t.Description, "inputSchema", args)
 	if t.Returns != nil && t.Returns.Name == TypeObject && !t.Returns.Nullable {
 		d.Put("outputSchema", t.Returns.JSONSchema())
 	}
+	changes := t.Risky || slices.ContainsFunc(t.Needs, Capability.changes)
 	d.Put("annotations", value.NewDict(
 		"title", t.DisplayTitle(),
-		"readOnlyHint", t.Hints.ReadOnly && !t.NeedsApproval(),
-		"destructiveHint", t.NeedsApproval(),
+		"readOnlyHint", t.Hints.ReadOnly && !changes,
+		"destructiveHint", changes,
 		"idempotentHint", t.Hints.Idempotent,
-		"openWorldHint", t.Hints.OpenWorld,
+		"openWorldHint", t.Hints.OpenWorld || slices.ContainsFunc(t.Needs, Capability.isHTTP),
 	))
 	return d
 }
