@@ -77,5 +77,28 @@ func RuleCommand(flag string, rules []string) string {
 	return line
 }
 
+// Trust returns the part of a hint that trusts what a model has read, by entries of the user's list
+// trusted_sources.
+func Trust(sources []string) string {
+	return "to trust what was read, if only people whom you trust can write it: " + AddCommand("trusted_sources", sources)
+}
+
+// AddCommand returns the command line that adds texts to a list of the user's config.
+func AddCommand(field string, texts []string) string {
+	line := "cassidy config set --add " + field
+	for _, text := range texts {
+		if strings.ContainsFunc(text, func(r rune) bool {
+			return !strings.ContainsRune(plainRunes, r)
+		}) {
+			text = Quote(text)
+		}
+		line += " " + text
+	}
+	return line
+}
+
+// plainRunes need no quotes on a command line.
+const plainRunes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:/.,@_-"
+
 // Quote returns a text as one word of a command line, in single quotes.
 func Quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -30,8 +30,9 @@ func Command(a *app.App) *cli.Command {
 			{Name: "list", Usage: "list the settings that are in force, and where they come from", Action: c.list},
 			{Name: "get", Usage: "print a setting", ArgsUsage: "FIELD", Action: c.get},
 			{
-				Name: "set", Usage: "change a setting in your config.yaml, whose comments stay", ArgsUsage: "FIELD VALUE",
+				Name: "set", Usage: "change a setting in your config.yaml, whose comments stay", ArgsUsage: "FIELD VALUE [VALUE …]",
 				Description: "VALUE is written as in YAML: a text, a number, true, or a list as in '[\"10.0.0.0/8\"]'.",
+				Flags:       []cli.Flag{&cli.BoolFlag{Name: "add", Usage: "add each VALUE to a list, whose other items stay"}},
 				Action:      c.set,
 			},
 			{Name: "unset", Usage: "remove a setting from your config.yaml", ArgsUsage: "FIELD", Action: c.unset},
@@ -177,11 +178,51 @@ func (c *command) set(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	v, err := yaml.Parse(given[1])
-	if err != nil || v == nil || strings.Contains(given[1], ": ") && !strings.HasPrefix(given[1], "{") {
-		v = given[1] // a text such as "a: b"
+	if ctx.Bool("add") {
+		v, err := c.plus(path, given[1:])
+		if err != nil {
+			return err
+		}
+		return c.change(path, &v)
 	}
+	if len(given) > 2 {
+		return value.Errorf(value.Invalid, "unexpected argument %q", given[2]).WithHint("put VALUE in quotes; to add each VALUE to a list: cassidy config set --add FIELD VALUE …")
+	}
+	v := parse(given[1])
 	return c.change(path, &v)
+}
+
+// parse reads a value as a person types it.
+func parse(text string) value.Value {
+	v, err := yaml.Parse(text)
+	if err != nil || v == nil || strings.Contains(text, ": ") && !strings.HasPrefix(text, "{") {
+		return text // such as "a: b"
+	}
+	return v
+}
+
+// plus returns the list of a field in the user's config, with more items.
+func (c *command) plus(path, texts []string) (value.Value, error) {
+	fields, err := c.fields()
+	if err != nil {
+		return nil, err
+	}
+	var list value.List
+	for i := range fields {
+		if f := &fields[i]; f.File != "" && !f.Project && slices.Equal(f.Path, path) {
+			was, ok := f.Value.(value.List)
+			if !ok {
+				return nil, value.Errorf(value.Invalid, "'%s' is not a list", config.PathText(path)).WithHint("cassidy config set %s VALUE", config.PathText(path))
+			}
+			list = slices.Clone(was)
+		}
+	}
+	for _, text := range texts {
+		if v := parse(text); !slices.ContainsFunc(list, func(has value.Value) bool { return value.Equal(has, v) }) {
+			list = append(list, v)
+		}
+	}
+	return list, nil
 }
 
 // unset also removes a field that no config has.
