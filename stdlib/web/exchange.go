@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -297,11 +299,13 @@ func secretFor(name string, u *hostURL) tool.Capability {
 }
 
 // failed words what went wrong with a connection. What the context ended is
-// left to who knows why it ended.
+// left to who knows why it ended. The error of a request that was not sent has no
+// text of its server: nothing was read from it.
 func (x *exchange) failed(ctx context.Context, err error) error {
 	var ours *value.Error
 	var cert *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
+	var local *net.OpError
 	host := x.url.name
 	switch {
 	case errors.As(err, &ours) && x.net.wrapped != nil:
@@ -311,7 +315,7 @@ func (x *exchange) failed(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &cert):
-		return value.Errorf(value.Unavailable, "request to %s: untrusted certificate: %s", host, errorText(cert.Err))
+		return value.Errorf(value.Unavailable, "request to %s: untrusted certificate: %s", host, certificateText(cert.Err))
 	case errors.As(err, &record):
 		return value.Errorf(value.Unavailable, "request to %s: the server does not support https at this port", host)
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -320,8 +324,26 @@ func (x *exchange) failed(ctx context.Context, err error) error {
 		return value.Errorf(value.Unavailable, "response of %s: the connection was closed early", host)
 	case strings.Contains(err.Error(), "headers exceeded"):
 		return limitError("response of %s: the headers are longer than %d KB in total", host, maxHead>>10)
+	case x.unsent && x.url.Scheme == "https" && !errors.As(err, &local):
+		return value.Errorf(value.Unavailable, "request to %s: the TLS handshake failed", host)
 	}
 	return value.Errorf(value.Unavailable, "no response from %s: %s", host, errorText(err))
+}
+
+// certificateText says why a certificate is untrusted. The error itself quotes names in the certificate.
+func certificateText(err error) string {
+	var name x509.HostnameError
+	var authority x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &name):
+		return "it is for other hosts"
+	case errors.As(err, &authority):
+		return "it is signed by an unknown authority"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "it has expired or is not yet valid"
+	}
+	return "it is invalid"
 }
 
 // errorText gives the text of an error, in which a server may have put its own.

@@ -393,11 +393,11 @@ func TestHTTPTrust(t *testing.T) {
 	d := newTLSNet(t, nil, sends("hello"))
 	untrusted := newTestNet(t, nil)
 	untrusted.to["443"] = d.to["443"]
-	untrusted.Fails(value.Unavailable, "request to example.com: untrusted certificate", "http.get", "url", "https://example.com/")
+	untrusted.Fails(value.Unavailable, "request to example.com: untrusted certificate: it is signed by an unknown authority", "http.get", "url", "https://example.com/")
 	if got := d.answer("http.get", "url", "https://example.com./").Text("text"); got != "hello" {
 		t.Errorf("http.get = %q, want hello", got)
 	}
-	d.Fails(value.Unavailable, "request to other.org: untrusted certificate", "http.get", "url", "https://other.org/")
+	d.Fails(value.Unavailable, "request to other.org: untrusted certificate: it is for other hosts", "http.get", "url", "https://other.org/")
 }
 
 // TestHTTPGrants checks that each method and host is granted by itself.

@@ -98,6 +98,9 @@ func (l *Lists) Read(m *Marks, f *tool.Func, e tool.Effect, takes []tool.Capabil
 	if slices.Contains(nameOnly, e.Func) {
 		return ""
 	}
+	if e := value.ErrorOf(err, value.Failed); e != nil && e.Limit == value.LimitUnsent {
+		return "" // the server was not reached
+	}
 	for _, c := range slices.Concat(takes, redirected(takes, out)) {
 		if roleOf(c).source && !l.trusts(c) {
 			return e.Func + " " + place(e, c)
