@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"math"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/internal/review"
@@ -20,7 +21,7 @@ func messageOf(q *tool.Question) (text string, ok bool) {
 		return text, len(text) <= maxMessage
 	}
 	r := review.Of(q, &review.About{})
-	rows, _ := r.Rows(100, true)
+	rows, _ := r.Rows(math.MaxInt32, true) // the client folds long lines
 	var b strings.Builder
 	b.WriteString(r.Title)
 	for i := range rows {
@@ -36,7 +37,7 @@ func rowText(r *review.Row) string {
 	var b strings.Builder
 	if r.Label != "" {
 		b.WriteString(r.Label + ": ")
-	} else if r.Kind == review.BlockRow || r.Folded {
+	} else if r.Kind == review.BlockRow {
 		b.WriteString("    ")
 	}
 	b.WriteString(signs[r.Sign] + strings.Repeat("  ", r.Depth))
