@@ -133,7 +133,7 @@ func TestFields(t *testing.T) {
 		cassidy.Question{
 			ID: text, Run: text, Step: text, Tool: text, Func: text, Text: text, Why: text, Reasoning: text, Kind: cassidy.QuestionApproval,
 			Args: cassidy.NewDict(), Capabilities: []cassidy.Capability{{Name: text}}, Changes: []cassidy.Change{{}}, Asked: now, Expires: now,
-			Rules: []cassidy.Rule{{Tool: text}}, NoRule: text, Each: true, Form: cassidy.NewDict(),
+			Rules: []cassidy.Rule{{Tool: text}}, NoRule: text, Sources: []string{text}, Each: true, Form: cassidy.NewDict(),
 		},
 		cassidy.Answer{Yes: true, Always: true, Value: any(1), Args: cassidy.NewDict(), Rules: []cassidy.Rule{{Tool: text}}, Each: true, Done: true, Why: text, By: text},
 		cassidy.Event{Seq: uint64(1), Time: now, Run: text, Call: text, Tool: text, Session: text, Data: any(cassidy.Lost{N: 1})},

@@ -68,7 +68,7 @@ func (q *Asked) content() *value.Dict {
 // the rules that would answer it, as the user can change those meanwhile.
 func (q *Asked) compared() *value.Dict {
 	plain := *q
-	plain.Rules, plain.NoRule, plain.Each = nil, "", false
+	plain.Rules, plain.NoRule, plain.Sources, plain.Each = nil, "", nil, false
 	return plain.content()
 }
 

@@ -46,7 +46,7 @@ func TestConversation(t *testing.T) {
 				t.Errorf("%s by a %s: %v, trusted %v", step.tool, step.caller, err, trusted)
 			} else if denied {
 				e := value.ErrorOf(err, value.Failed)
-				if e.Kind != value.Denied || !strings.Contains(e.Message(), "the result of read_mail") || !strings.Contains(e.Hint, `trusted_sources: ["tool:read_mail"]`) {
+				if e.Kind != value.Denied || !strings.Contains(e.Message(), "the result of read_mail") || !strings.Contains(e.Hint, `cassidy config set --add trusted_sources tool:read_mail;`) {
 					t.Errorf("the error is %v, with the hint %q", err, e.Hint)
 				}
 			}

@@ -122,12 +122,8 @@ func inputOf(q *tool.Question) (input sdk.InputRequest, ok bool) {
 	if isForm(q) {
 		return &sdk.ElicitParams{Mode: "form", Message: text, RequestedSchema: json.RawMessage(value.FormatJSON(q.Form, ""))}, ok
 	}
-	if len(q.Rules) > 0 { // the form itself approves once
-		allow := "\n\nTo allow exactly this from now on, type in a terminal, in the folder of the project:\n" +
-			hint.RuleCommand("--rule", value.Map(q.Rules, func(r tool.Rule) string { return r.String() }))
-		if len(text)+len(allow) <= maxMessage {
-			text += allow
-		}
+	if later := laterHint(q); len(text)+len(later) <= maxMessage { // the form itself approves once
+		text += later
 	}
 	field, schema := fieldOf(q)
 	fields := map[string]any{field: schema}
@@ -139,6 +135,19 @@ func inputOf(q *tool.Question) (input sdk.InputRequest, ok bool) {
 		Mode: "form", Message: text,
 		RequestedSchema: map[string]any{"type": "object", "properties": fields, "required": []string{field}},
 	}, ok
+}
+
+// laterHint says what to type to be asked less from now on, or is "".
+func laterHint(q *tool.Question) string {
+	switch {
+	case len(q.Rules) > 0:
+		return "\n\nTo allow exactly this from now on, type in a terminal, in the folder of the project:\n" +
+			hint.RuleCommand("--rule", value.Map(q.Rules, func(r tool.Rule) string { return r.String() }))
+	case len(q.Sources) > 0:
+		return "\n\nIf only people whom you trust can write what was read, trust it from now on. Type in a terminal:\n" +
+			hint.AddCommand("trusted_sources", q.Sources)
+	}
+	return ""
 }
 
 // The fields with which a form answers that an effect was carried out.

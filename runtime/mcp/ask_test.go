@@ -42,6 +42,17 @@ func TestFormWhetherDone(t *testing.T) {
 	}
 }
 
+// TestMessageIsNotFolded checks that the lines of a question are as long as they are: clients fold them.
+func TestMessageIsNotFolded(t *testing.T) {
+	t.Parallel()
+	why := strings.Repeat("the model has read untrusted text ", 20) + "(earlier in this conversation)"
+	long := strings.Repeat("word ", 50) + "end"
+	text, ok := messageOf(&tool.Question{Kind: tool.QuestionApproval, Tool: "t", Why: why, Args: value.NewDict("text", long+"\n"+long)})
+	if !ok || !strings.Contains(text, "why: "+why+"\n") || strings.Count(text, long) != 2 {
+		t.Errorf("the message is %q", text)
+	}
+}
+
 // TestFormOfRules checks that the form of an approval says how to allow it from now on, if rules can.
 func TestFormOfRules(t *testing.T) {
 	t.Parallel()
@@ -64,8 +75,12 @@ func TestFormOfRules(t *testing.T) {
 	if text := message(); !strings.HasSuffix(text, "\n"+want) || !strings.Contains(text, "\nsecret:KEY@a.example\n") {
 		t.Errorf("the form is %q, want %s", text, want)
 	}
+	q.Rules, q.Sources = nil, []string{"http:a.example"}
+	if text := message(); !strings.HasSuffix(text, "\ncassidy config set --add trusted_sources http:a.example") {
+		t.Errorf("with a source to trust, the form is %q", text)
+	}
 	for len(q.Rules) < 200 {
-		q.Rules = append(q.Rules, q.Rules[0])
+		q.Rules = append(q.Rules, tool.Rule{Verdict: tool.Allow, Tool: "t", Capability: takes[0]})
 	}
 	if text := message(); strings.Contains(text, "from now on") || len(text) > maxMessage {
 		t.Errorf("with many rules, the form has %d bytes", len(text))

@@ -39,6 +39,9 @@ type Question struct {
 	Rules []Rule `dict:"rules,omitempty"`
 	// NoRule, of an approval without Rules, is why no rule answers it. It is "" if Each is set.
 	NoRule string `dict:"no_rule,omitempty"`
+	// Sources, of an approval that is asked because a model has read untrusted text, are the entries of
+	// trusted_sources with which what it has read would be trusted. They are nil if no list can name it.
+	Sources []string `dict:"sources,omitempty"`
 	// Each, of the approval of a call, says that only the effects of the call show what it uses, and
 	// so which rules would answer. An answer can have the call ask about each of them.
 	Each bool `dict:"each,omitempty"`

@@ -25,7 +25,7 @@ func fullQuestion() Question {
 		},
 		Asked: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Expires: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC),
 		Rules:  []Rule{{Verdict: Allow, Tool: "deploy", Capability: Capability{"http.post", "a.example:8080"}}, {Verdict: Allow, Capability: Capability{"tool", "deploy"}}},
-		NoRule: "a rule asks", Each: true, Form: value.NewDict("type", "object"),
+		NoRule: "a rule asks", Sources: []string{"http:a.example"}, Each: true, Form: value.NewDict("type", "object"),
 	}
 }
 

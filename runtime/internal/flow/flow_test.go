@@ -2,6 +2,7 @@ package flow
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -223,6 +224,49 @@ func TestParseLists(t *testing.T) {
 	l, err := ParseLists([]string{"tool:read-mail", "tool:@news"}, []string{"tool:jira"}, Files{})
 	if err != nil || !l.TrustsTool(&tool.Tool{Name: "read_mail"}) || !l.TrustsTool(&tool.Tool{Name: "x", Group: "news"}) || l.TrustsTool(&tool.Tool{Name: "jira"}) || !l.DistrustsTool(&tool.Tool{Name: "jira"}) {
 		t.Errorf("the lists %+v, %v", l, err)
+	}
+}
+
+// TestTrusting checks which entries of trusted_sources are offered: narrow ones, that trust all that was read.
+func TestTrusting(t *testing.T) {
+	t.Parallel()
+	rates := Source{Tool: "rates", What: "http.get http://127.0.0.1:8097/rates?to=EUR"}
+	many := []Source{rates}
+	for i := range maxTrusting {
+		many = append(many, Source{Tool: "t" + strconv.Itoa(i)})
+	}
+	for _, tt := range []struct {
+		read []Source
+		want string
+	}{
+		{nil, ""},
+		{[]Source{rates, rates}, "http:127.0.0.1:8097"},
+		{[]Source{rates, {Tool: "ask", What: "http.post https://api.example:443/x"}}, "http:127.0.0.1:8097 http:api.example"},
+		{[]Source{{Tool: "read_mail"}}, "tool:read_mail"},
+		{[]Source{{Tool: "weather.get"}}, "tool:weather.get"},
+		{[]Source{{Tool: "read_file", What: "inbox/mail.txt"}}, "fs.read:inbox/mail.txt"},
+		{[]Source{{Tool: "read_file", What: "link.txt (inbox/mail.txt)"}}, ""},
+		{[]Source{{Tool: "read_file", What: "inbox/*.txt"}}, ""},
+		{[]Source{{Tool: "run_command", What: "shell.run cat inbox/mail.txt"}}, ""},
+		{[]Source{rates, {What: "letter.txt"}}, ""},
+		{many, ""},
+	} {
+		if got := strings.Join(Trusting(tt.read), " "); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.read, got, tt.want)
+		}
+	}
+}
+
+// TestUnansweredRequest checks that a server which was not reached has not been read.
+func TestUnansweredRequest(t *testing.T) {
+	t.Parallel()
+	e := tool.Effect{Func: "http.get", Args: value.NewDict("url", "https://a.example/x")}
+	takes := []tool.Capability{{Name: "http.get", Target: "a.example"}}
+	failed := value.Errorf(value.Unavailable, "no answer")
+	for err, want := range map[*value.Error]string{failed.WithLimit(value.LimitUnsent): "", failed: "http.get https://a.example/x"} {
+		if got := (&Lists{}).Read(&Marks{}, &tool.Func{}, e, takes, tool.Outcome{}, err); got != want {
+			t.Errorf("%v with the limit %q: %q, want %q", err, err.Limit, got, want)
+		}
 	}
 }
 

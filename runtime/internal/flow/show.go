@@ -3,9 +3,9 @@ package flow
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -55,21 +55,41 @@ func Kind(read []Source) string {
 	return "after " + tool.HashBytes([]byte(strings.Join(slices.Compact(list), "\n")))[:16]
 }
 
-// Trusting returns the entries of the list trusted_sources that would trust the sources, for a
-// hint.
+// maxTrusting is how many entries a command adds to the list trusted_sources.
+const maxTrusting = 8
+
+// Trusting returns the entries of the list trusted_sources that would trust the sources. It is nil if they
+// are too many, or if the list cannot name one of them.
 func Trusting(read []Source) []string {
 	var list []string
 	for _, s := range read {
-		_, at, _ := strings.Cut(s.What, " ")
-		entry := "tool:" + s.Tool
-		if host := hostOf(at); host != "" {
-			entry = "http:" + host
+		entry := s.entry()
+		if _, err := ParseSource(entry); err != nil {
+			return nil
 		}
-		if _, err := ParseSource(entry); err == nil && !slices.Contains(list, entry) {
+		if !slices.Contains(list, entry) {
 			list = append(list, entry)
 		}
 	}
-	return list[:min(len(list), maxShown)]
+	if len(list) > maxTrusting {
+		return nil
+	}
+	return list
+}
+
+// entry returns the narrowest entry of the list trusted_sources for the source, or one that is invalid.
+func (s Source) entry() string {
+	name, at, _ := strings.Cut(s.What, " ")
+	host := hostOf(at)
+	switch {
+	case s.What == "":
+		return "tool:" + s.Tool
+	case host != "" && strings.HasPrefix(name, "http."):
+		return "http:" + host
+	case strings.Contains(s.What, "/") && !strings.ContainsAny(s.What, "*?[]{}() …"):
+		return "fs.read:" + s.What
+	}
+	return ""
 }
 
 // Because adds to the reason of a question, which may be "", what the model has read.
@@ -87,7 +107,7 @@ func Because(why string, read []Source) string {
 // sources.
 func Unapproved(err *value.Error, read []Source) *value.Error {
 	if how := trustHint(read); how != "" {
-		return err.WithHint("run the command in a terminal; or, %s; in Go, set Options.Approver or Options.TrustedSources", how)
+		return err.WithHint("run the command in a terminal; %s; in Go, set Options.Approver or Options.TrustedSources", how)
 	}
 	return err.WithHint("run the command in a terminal; in Go, set Options.Approver")
 }
@@ -107,5 +127,5 @@ func trustHint(read []Source) string {
 	if len(list) == 0 {
 		return ""
 	}
-	return "if only people whom you trust can write to the source, add to your config: trusted_sources: [" + strings.Join(value.Map(list, strconv.Quote), ", ") + "]"
+	return hint.Trust(list)
 }

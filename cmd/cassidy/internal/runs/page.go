@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -48,6 +49,9 @@ func (p page) question(q *history.Asked) {
 	}
 	if len(q.Rules) > 0 || q.Each {
 		p.Print(ui.Pad("", 9) + "to answer by a rule: cassidy runs answer " + q.Run + " " + q.Step + " --rule\n")
+	}
+	if len(q.Sources) > 0 {
+		p.Print(ui.Pad("", 9) + ui.VisibleLine(hint.Trust(q.Sources)) + "\n")
 	}
 }
 

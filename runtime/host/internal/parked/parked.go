@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	hints "github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -134,7 +135,11 @@ func hint(e *history.ParkedError) string {
 	case allowable(e.Questions[0]):
 		return fmt.Sprintf("cassidy runs answer %[1]s yes; to allow it from now on: cassidy runs answer %[1]s --rule", e.Run)
 	}
-	return fmt.Sprintf("cassidy runs answer %s yes", e.Run)
+	text := fmt.Sprintf("cassidy runs answer %s yes", e.Run)
+	if sources := e.Questions[0].Sources; len(sources) > 0 {
+		text += "; " + hints.Trust(sources)
+	}
+	return text
 }
 
 // allowable reports whether rules can answer a question, now or at each effect of the call.

@@ -83,6 +83,7 @@ func TestHintOfRules(t *testing.T) {
 		{[]tool.Question{{Rules: rule}}, "cassidy runs answer r yes; to allow it from now on: cassidy runs answer r --rule"},
 		{[]tool.Question{{Each: true}}, "cassidy runs answer r yes; to allow it from now on: cassidy runs answer r --rule"},
 		{[]tool.Question{{NoRule: "a rule asks each time"}}, "cassidy runs answer r yes"},
+		{[]tool.Question{{NoRule: "it was read", Sources: []string{"http:a.example", "tool:@mcp:x y"}}}, "cassidy runs answer r yes; to trust what was read, if only people whom you trust can write it: cassidy config set --add trusted_sources http:a.example 'tool:@mcp:x y'"},
 		{[]tool.Question{{NoRule: "a rule asks each time"}, {Rules: rule}}, "cassidy runs show r lists the questions; cassidy runs answer r STEP yes; to allow one from now on: cassidy runs answer r STEP --rule"},
 		{[]tool.Question{{}, {}}, "cassidy runs show r lists the questions; cassidy runs answer r STEP yes"},
 	} {

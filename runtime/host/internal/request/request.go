@@ -130,7 +130,7 @@ func (q *Request) Recorded(offer rights.Offer) history.Asked {
 		text += ": " + q.Tool.CallText(q.Call.Args)
 	}
 	asked.Text = value.Clean(text, value.MaxErrorText)
-	asked.Rules, asked.NoRule, asked.Each = offer.Rules, offer.Not, offer.Each
+	asked.Rules, asked.NoRule, asked.Each, asked.Sources = offer.Rules, offer.Not, offer.Each, flow.Trusting(q.Read)
 	d := value.NewDict(dataSubject, q.subject(), approval.DataPermanent, q.Approval().Dict())
 	if q.Read != nil {
 		d.Put(dataRead, true)
