@@ -565,7 +565,7 @@ func (r *reader) http(v value.Value) error {
 	list, given := fields.Get("private")
 	items, ok := value.Elements(list)
 	if given && list != nil && !ok {
-		return wrongType("http.private", "a list of addresses", list)
+		return wrongType("http.private", `a list of addresses, as in ["127.0.0.1", "10.0.0.0/8"],`, list)
 	}
 	for _, item := range items {
 		text, _ := item.(string)

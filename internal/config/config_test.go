@@ -163,7 +163,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"secrets: {A: {value: x}}", "", "unknown field 'secrets.A.value'"},
 		{"secrets: {'a@b': {env: X}}", "", `invalid name of a secret in 'secrets': "a@b"`},
 		{"http: [x]", "", "'http' should be an object"},
-		{"http: {private: 127.0.0.1}", "", "'http.private' should be a list of addresses but got string"},
+		{"http: {private: 127.0.0.1}", "", "'http.private' should be a list of addresses, as in [\"127.0.0.1\", \"10.0.0.0/8\"], but got string"},
 		{"http: {private: [localhost]}", "", `invalid address in 'http.private': "localhost"`},
 		{"http: {private: [fe80::1%eth0]}", "", "invalid address in 'http.private': "},
 		{"commands: [git]", "", "'commands' should be an object"},

@@ -132,7 +132,7 @@ func (d *hostDialer) refuses(addr netip.Addr) error {
 		}
 	}
 	return value.Errorf(value.Denied, "access denied: %s %s %s", d.url.name, verb, what).
-		WithHint("to allow the address, add this line to the user's config%s: http: {private: [%s]}", which, hint)
+		WithHint("to allow the address: cassidy config set --add http.private %s%s", hint, which)
 }
 
 // whichAddress describes the placeholder ADDRESS of a hint.
@@ -148,7 +148,7 @@ func secretOverHTTP(u *hostURL) error {
 		which, address = "", "127.0.0.1/32"
 	}
 	return value.Errorf(value.Denied, "send a secret to %s: the URL should begin with https://", u.name).
-		WithHint("use https://; for a server in your own network, add this line to the user's config%s: http: {private: [%q]}", which, address)
+		WithHint("use https://; for a server in your own network: cassidy config set --add http.private %s%s", address, which)
 }
 
 // isLocal reports whether a name is this machine by its words alone.

@@ -279,7 +279,7 @@ func TestA9SecretOverHTTPHint(t *testing.T) {
 	for _, private := range [][]netip.Prefix{nil, {netip.MustParsePrefix("10.1.2.3/32")}} {
 		d := newTestNet(t, &Options{Secrets: secretsOf("TOKEN", aToken), Private: private})
 		for u, hint := range map[string]string{
-			"http://localhost:8080/": `http: {private: ["127.0.0.1/32"]}`, "http://192.168.1.7/": `http: {private: ["192.168.1.7/32"]}`, "http://[::1]/": `http: {private: ["::1/128"]}`,
+			"http://localhost:8080/": "config set --add http.private 127.0.0.1/32", "http://192.168.1.7/": "config set --add http.private 192.168.1.7/32", "http://[::1]/": "config set --add http.private ::1/128",
 		} {
 			_, err := d.Call("http.get", "url", u, "headers", value.NewDict("X", "{{secret:TOKEN}}"))
 			if e := value.ErrorOf(err, value.Internal); e == nil || !strings.Contains(e.Error(), "the URL should begin with https:") || !strings.Contains(e.Hint, hint) {
