@@ -61,7 +61,7 @@ func TestH01PrivateAddresses(t *testing.T) {
 	for _, row := range []string{"http.head", "http.post", "http.put", "http.patch", "http.delete"} {
 		d.Fails(value.Denied, "access denied: ", row, "url", "http://169.254.169.254/latest/meta-data/")
 	}
-	d.Fails(value.Denied, "http: {private: [127.0.0.1/32]}", "http.get", "url", "http://127.0.0.1:80/")
+	d.Fails(value.Denied, "cassidy config set --add http.private 127.0.0.1/32", "http.get", "url", "http://127.0.0.1:80/")
 	if len(d.asked)+len(d.dialed) > 0 {
 		t.Errorf("looked up %v, dialed %v, want neither", d.asked, d.dialed)
 	}
@@ -291,6 +291,9 @@ func TestH04Methods(t *testing.T) {
 		}
 		d.Grant("http:example.com", "http.head:other.example")
 		d.Fails(value.Denied, "redirects: http."+strings.ToLower(strings.Fields(tt.want)[0])+":other.example is not granted", tt.row, args...)
+		if _, err := d.Call(tt.row, args...); value.ErrorOf(err, value.Internal).Hint != "pass allow_redirects = False" {
+			t.Errorf("%s after %d: %v", tt.row, tt.status, err)
+		}
 	}
 	d := newTestNet(t, nil)
 	d.serve("80", func(w http.ResponseWriter, r *http.Request) {

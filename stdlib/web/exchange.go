@@ -249,7 +249,8 @@ func (x *exchange) redirect(status int, location string) error {
 		method = http.MethodGet
 	}
 	if err := checkGrant(x.grant, capabilityOf(method, next)); err != nil {
-		return x.redirectError(err)
+		e := x.redirectError(err)
+		return e.WithHint("%s", strings.TrimPrefix(e.Hint+"; or pass allow_redirects = False", "; or "))
 	}
 	if next.Host != x.url.Host {
 		if text := next.String(); x.net.secrets.Scrub(text) != text {
@@ -274,7 +275,7 @@ func (x *exchange) redirect(status int, location string) error {
 // what shows nothing about who asks. A key may hide in any other.
 var harmlessFields = []string{"Accept", "Accept-Encoding", "Accept-Language", "Content-Type", "If-Modified-Since", "If-None-Match", "Range", "User-Agent"}
 
-func (x *exchange) redirectError(err error) error {
+func (x *exchange) redirectError(err error) *value.Error {
 	e := *value.ErrorOf(err, value.Denied)
 	e.Op, e.Err = "", errors.New(x.url.name+" redirects: "+e.Message())
 	return &e

@@ -17,7 +17,7 @@ import (
 )
 
 const moduleDoc = "HTTP requests to servers of the public internet. A tool declares http.METHOD:HOST in needs for each host and method, " +
-	"or http:HOST for all methods. The targets of redirects must be declared too. Addresses of this machine, private networks and metadata " +
+	"or http:HOST for all methods. The targets of redirects must be declared too. A redirect to another host or port is followed without secrets, auth and all headers that could hold a key, so that server may answer 401. Addresses of this machine, private networks and metadata " +
 	"services of clouds are denied, unless the user's config lists them. One call of a tool may make 20 requests, or as many as the tool declares, as in limits = {\"requests\": 100}. " +
 	"Each redirect counts as a request, and one function call follows at most 3 redirects. The body of a request and the body of a response have at most 8 MB each. Requests share no cookies and no connections.\n\nIn a recorded run, " +
 	"a request that may change data has the header Idempotency-Key, unless the script sets the header. If the request is sent again, it has the same key. A server that supports the header carries out the request only once.\n\n" +

@@ -3,6 +3,7 @@
 package rights
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -262,18 +263,19 @@ func (r *Rights) undeclared(of *Rights, declared []tool.Capability, c tool.Capab
 	}
 	// The server of a secret is known only when the secret is sent.
 	err := value.Errorf(value.Denied, "%s does not declare that it needs %s", r.who(of), strings.TrimSuffix(c.String(), "@"))
-	same := slices.DeleteFunc(slices.Clone(declared), func(declared tool.Capability) bool { return declared.Name != c.Name })
-	if len(same) > 0 {
-		return err.WithHint("use only the declared capabilities: %s", List(same))
-	}
 	what := "tool"
 	if of.Program {
 		what = "workflow"
 	}
+	add := fmt.Sprintf("add %q to the needs of the %s", c.String(), what)
 	if c.Name == "secret" && strings.HasSuffix(c.Target, "@") {
-		return err.WithHint("add \"%sHOST\" to the needs of the %s: HOST is the server to which the secret is sent, such as api.example.com", c, what)
+		add = fmt.Sprintf("add \"%sHOST\" to the needs of the %s: HOST is the server to which the secret is sent, such as api.example.com", c, what)
 	}
-	return err.WithHint("add %q to the needs of the %s", c.String(), what)
+	same := slices.DeleteFunc(slices.Clone(declared), func(declared tool.Capability) bool { return declared.Name != c.Name })
+	if len(same) > 0 {
+		return err.WithHint("use only the declared capabilities: %s; or %s", List(same), add)
+	}
+	return err.WithHint("%s", add)
 }
 
 func (r *Rights) ungranted(of *Rights, c tool.Capability) error {

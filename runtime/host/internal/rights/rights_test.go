@@ -240,7 +240,7 @@ func TestRefusals(t *testing.T) {
 		text, hint string
 	}{
 		{[]level{{"script", nothing, nothing}}, "the tool 'self' does not declare that it needs fs.read:a.txt", `add "fs.read:a.txt" to the needs of the tool`},
-		{[]level{{"script", other, exact}}, "the tool 'self' does not declare that it needs fs.read:a.txt", "use only the declared capabilities: fs.read:b.txt"},
+		{[]level{{"script", other, exact}}, "the tool 'self' does not declare that it needs fs.read:a.txt", `use only the declared capabilities: fs.read:b.txt; or add "fs.read:a.txt" to the needs of the tool`},
 		{[]level{{"script", exact, nothing}}, "the tool 'self' was not granted fs.read:a.txt", "cassidy trust"},
 		{[]level{{"go", exact, nothing}}, "the tool 'self' was not granted fs.read:a.txt", "review the tool again to grant the capability"},
 		{[]level{{"program", nothing, nothing}}, "the self may not use fs.read:a.txt itself", "call a tool that has this capability"},
