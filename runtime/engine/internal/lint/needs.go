@@ -97,6 +97,9 @@ func CheckNeeds(r *Report, uses Uses, d Declaration) {
 	for i := range c.lacking {
 		c.lacks(&c.lacking[i])
 	}
+	if d.Refuses == "" {
+		c.secrets()
+	}
 	if c.all || d.Refuses != "" {
 		return
 	}
@@ -111,6 +114,38 @@ func CheckNeeds(r *Report, uses Uses, d Declaration) {
 			f.Hint, f.Fix = fmt.Sprintf("remove %q from needs", n.Capability), n.removal()
 		}
 		r.Add(f)
+	}
+}
+
+// secrets reports needs of secrets for a server to which no declared request goes: a secret is sent only to
+// the host and port that its need names.
+func (c *needsCheck) secrets() {
+	isHTTP := func(n Need) bool { return family(n.Capability.Name) == "http" }
+	if !slices.ContainsFunc(c.decl.Needs, isHTTP) {
+		return // the missing request is a fault of its own
+	}
+	for _, n := range c.decl.Needs {
+		secret, host, _ := strings.Cut(n.Capability.Target, "@")
+		if n.Capability.Name != "secret" || host == "" || c.report.full() {
+			continue
+		}
+		to := tool.Capability{Name: "http", Target: host}
+		meant, reaches := "HOST", false
+		for _, other := range c.decl.Needs {
+			if !isHTTP(other) {
+				continue
+			}
+			reaches = reaches || mayOverlap(other.Capability, to)
+			if name, _, _ := strings.Cut(other.Capability.Target, ":"); name == strings.Split(host, ":")[0] {
+				meant = other.Capability.Target
+			}
+		}
+		if !reaches {
+			c.report.Add(Fault{
+				At: n.At, Code: diagnostic.MissingNeed, Message: fmt.Sprintf("%q is for a server to which needs allow no request", n.Capability),
+				Hint: fmt.Sprintf("write the server as in the need of the request, with its port: \"secret:%s@%s\"", secret, meant),
+			})
+		}
 	}
 }
 
@@ -378,7 +413,10 @@ func (c *needsCheck) lacks(l *lack) {
 		f.Message, f.Hint = l.message+", "+c.decl.Refuses, c.decl.Hint
 	case meant != "":
 		f.Message += fmt.Sprintf("; did you mean %q?", meant)
-		f.Hint = fmt.Sprintf("write the same name in the code and in needs, or add %q to needs", strings.TrimSuffix(text, "@"))
+		if strings.HasSuffix(text, "@") {
+			text += "HOST"
+		}
+		f.Hint = fmt.Sprintf("write the same name in the code and in needs, or add %q to needs", text)
 	case l.wanted.Name == "secret" && strings.HasSuffix(l.wanted.Target, "@"):
 		f.Hint = fmt.Sprintf("add \"%sHOST\" to needs: HOST is the server to which the secret is sent, such as api.example.com", text)
 	case l.maybe:
