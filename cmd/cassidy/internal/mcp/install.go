@@ -129,6 +129,7 @@ func (c *command) installation(ctx *cli.Context) (*installation, error) {
 	}
 	if root == "" {
 		root = dir
+		c.noteNoProject(dir)
 	}
 	args := []string{"--dir", root, "mcp", "serve"}
 	if ctx.Bool("code") {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent/codemode"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/mcp"
@@ -96,6 +97,9 @@ func (c *command) serve(ctx *cli.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
+	if project, err := c.ProjectRoot(); err == nil && project == "" {
+		c.noteNoProject(root)
+	}
 	s, err := mcp.New(h, &mcp.Options{Version: app.Version(), Tools: words, Prompts: c.prompts(root), Resources: c.resources(root)})
 	if err != nil {
 		return err
@@ -119,11 +123,19 @@ func (c *command) serve(ctx *cli.Context, h *host.Host) error {
 	if ctx.IsSet("no-token") || ctx.IsSet("allow-host") {
 		return value.Errorf(value.Invalid, "--no-token and --allow-host are only for HTTP").WithHint("add --http ADDR")
 	}
+	if ui.IsTerminal(c.In) {
+		c.Note("waiting for the messages of an MCP client on standard input; to have a client start this command: cassidy mcp install CLIENT")
+	}
 	err = s.ServeStdio(ctx.Context, c.In, c.Out)
 	if ctx.Context.Err() != nil {
 		return nil // how a client ends its server
 	}
 	return err
+}
+
+// noteNoProject reports that a folder has no tools to serve.
+func (c *command) noteNoProject(dir string) {
+	c.Note("there is no project in %s, so no tool of a project is served; to begin one: cassidy init", dir)
 }
 
 // serveHTTP serves at an address until the command is interrupted.
