@@ -116,7 +116,8 @@ func (c *command) reviewTrust(ctx *cli.Context, h *host.Host, root string) error
 	if !c.JSON {
 		c.noteBelow(below)
 	}
-	yes := ctx.Bool("yes") || len(files) == 0
+	t.unasked = !ctx.Bool("yes") && (c.JSON || !ui.IsTerminal(c.In))
+	yes := ctx.Bool("yes") || len(files) == 0 && !(t.unasked && t.Author)
 	if !yes && !c.JSON && ui.IsTerminal(c.In) {
 		return t.Ask(ctx.Context)
 	}
@@ -204,6 +205,8 @@ type Session struct {
 	Files  []trust.File // the untrusted files to decide on
 	Author bool         // the project is the user's own
 	Full   bool         // long files are shown in full
+
+	unasked bool // nobody has agreed to anything: nothing is granted
 }
 
 // ShowAll shows all files.
@@ -374,12 +377,14 @@ func (t *Session) Record(files []trust.File) error {
 		}
 		t.Note("this project is marked as yours: your changes stay trusted unless a file needs more capabilities")
 	}
-	if left := len(t.Review.Untrusted()) - len(files); left == 0 && (len(files) > 0 || !t.JSON) {
+	if left := len(t.Review.Untrusted()) - len(files); left == 0 && !t.unasked {
 		if err := trust.MarkReviewed(t.Review.Root); err != nil {
 			return err
 		}
 	}
 	switch {
+	case len(t.Review.Files) == 0 && t.unasked:
+		t.Note("no file needs review; to let models see the names of the files and of the git branch: cassidy trust --yes")
 	case len(t.Review.Files) == 0:
 		t.Note("no file needs review; models may now see the names of the files and of the git branch")
 	case len(t.Files) == 0:
