@@ -16,7 +16,7 @@ type ParkedError struct {
 	Run string `json:"run"`
 	// Reason is the first thing that the run waits for: approval, question,
 	// unknown_outcome or sleep. If something in its environment failed, it is unavailable,
-	// rate, limit, disk, read_only, rule or tool, and [Repair] returns what to do.
+	// rate, limit, disk, read_only, rule, tool or secret:NAME, and [Repair] returns what to do.
 	Reason    string          `json:"reason"`
 	Questions []tool.Question `json:"questions"` // that are open; any answer makes the run due
 	Until     time.Time       `json:"until"`     // when it continues by itself; zero means never
@@ -41,6 +41,9 @@ func Repair(reason string) string {
 		return "change the rule"
 	case "tool":
 		return "restore the tool, and review it with: cassidy trust"
+	}
+	if name := value.LimitName(reason).Secret(); name != "" {
+		return "cassidy secret set " + name
 	}
 	return ""
 }

@@ -1,9 +1,11 @@
 package value
 
+import "strings"
+
 // A LimitName names the limit that an [Error] of kind Limit or Timeout reached.
 // LimitWorker is used with the kind Unavailable, and names what was unavailable.
 // LimitInterrupted is used with Canceled and Timeout, LimitChanged with Conflict, and
-// LimitReadOnly, LimitRule, LimitTool and LimitUnsent with any kind. Names are part of the JSON form of errors and
+// LimitReadOnly, LimitRule, LimitTool, LimitSecret and LimitUnsent with any kind. Names are part of the JSON form of errors and
 // of the records of runs, so the texts do not change. The zero value names no limit.
 type LimitName string
 
@@ -32,8 +34,23 @@ const (
 	LimitRule     LimitName = "rule"      // a rule of the user refuses it
 	LimitTool     LimitName = "tool"      // a tool that is missing, changed or untrusted
 	LimitUnsent   LimitName = "unsent"    // a request that never left: it was surely not carried out
+	LimitSecret   LimitName = "secret"    // a secret has no value; its name follows after a colon
 	LimitChanged  LimitName = "changed"   // a file was changed meanwhile: nothing was done, and the call can be repeated
 )
+
+// OfSecret returns the limit of a secret that has no value.
+func OfSecret(name string) LimitName { return LimitSecret + ":" + LimitName(name) }
+
+// Secret returns the name of the secret that has no value, or "".
+func (l LimitName) Secret() string {
+	if name, ok := strings.CutPrefix(string(l), string(LimitSecret)+":"); ok {
+		return name
+	}
+	return ""
+}
+
+// Unsent reports whether a request never left, also because a secret in it has no value.
+func (l LimitName) Unsent() bool { return l == LimitUnsent || l.Secret() != "" }
 
 // The limits of values and texts.
 const (

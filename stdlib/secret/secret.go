@@ -88,8 +88,8 @@ func (b *Box) Open(ctx context.Context, name string) (string, error) {
 		e.Err = fmt.Errorf("get the secret %s: %s", name, e.Message())
 		return "", b.ScrubError(&e)
 	case !set || val == "":
-		return "", value.Errorf(value.Unavailable, "the secret %s has no value", name).
-			WithHint("cassidy secret set %[1]s; or name its source in the user's config, as in secrets: {%[1]s: {env: %[1]s}}, and check that this variable is set", name)
+		return "", value.Errorf(value.Unavailable, "the secret %s has no value", name).WithLimit(value.OfSecret(name)).
+			WithHint("cassidy secret set %[1]s; if an environment variable has it: cassidy secret set %[1]s --env %[1]s", name)
 	case len(val) < MinLength:
 		return "", value.Errorf(value.Failed, "the secret %s is too short to be redacted: the minimum is %d bytes", name, MinLength).
 			WithHint("use a longer secret: a short value can also occur in other text, where it would be redacted too")

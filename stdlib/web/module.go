@@ -151,7 +151,7 @@ func (n *Network) do(ctx context.Context, ask *request, g tool.Grant) (value.Val
 	default:
 		return nil, err
 	}
-	if unsent && (ours.Kind == value.Unavailable || ours.Kind == value.Timeout) {
+	if unsent && !ours.Limit.Unsent() && (ours.Kind == value.Unavailable || ours.Kind == value.Timeout) {
 		ours = ours.WithLimit(value.LimitUnsent)
 	}
 	return nil, ours

@@ -243,6 +243,9 @@ func TestSecretGrants(t *testing.T) {
 	d.Fails(value.Denied, "invalid placeholder of a secret", "http.get", "url", u, "headers", value.NewDict("X", "{{secret:}}"))
 	d.Fails(value.Denied, "invalid placeholder of a secret", "http.get", "url", u, "headers", value.NewDict("X", "{{secret:TOKEN"))
 	d.Fails(value.Unavailable, "has no value", "http.get", "url", u, "headers", value.NewDict("X", "{{secret:NONE}}"))
+	if _, err := d.Call("http.get", "url", u, "headers", value.NewDict("X", "{{secret:NONE}}")); value.ErrorOf(err, value.Internal).Limit != "secret:NONE" {
+		t.Errorf("a missing secret: %v", err)
+	}
 	d.Fails(value.Denied, "invalid header name", "http.get", "url", u, "headers", value.NewDict("{{secret:TOKEN}}", "X"))
 
 	broken := newTLSNet(t, &Options{Secrets: secretsOf("TOKEN", "one\r\nHost: evil")}, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%v was sent", r.Header) })

@@ -263,7 +263,7 @@ func TestUnansweredRequest(t *testing.T) {
 	e := tool.Effect{Func: "http.get", Args: value.NewDict("url", "https://a.example/x")}
 	takes := []tool.Capability{{Name: "http.get", Target: "a.example"}}
 	failed := value.Errorf(value.Unavailable, "no answer")
-	for err, want := range map[*value.Error]string{failed.WithLimit(value.LimitUnsent): "", failed: "http.get https://a.example/x"} {
+	for err, want := range map[*value.Error]string{failed.WithLimit(value.LimitUnsent): "", failed.WithLimit(value.OfSecret("KEY")): "", failed: "http.get https://a.example/x"} {
 		if got := (&Lists{}).Read(&Marks{}, &tool.Func{}, e, takes, tool.Outcome{}, err); got != want {
 			t.Errorf("%v with the limit %q: %q, want %q", err, err.Limit, got, want)
 		}

@@ -98,7 +98,7 @@ func (l *Lists) Read(m *Marks, f *tool.Func, e tool.Effect, takes []tool.Capabil
 	if slices.Contains(nameOnly, e.Func) {
 		return ""
 	}
-	if e := value.ErrorOf(err, value.Failed); e != nil && e.Limit == value.LimitUnsent {
+	if e := value.ErrorOf(err, value.Failed); e != nil && e.Limit.Unsent() {
 		return "" // the server was not reached
 	}
 	for _, c := range slices.Concat(takes, redirected(takes, out)) {

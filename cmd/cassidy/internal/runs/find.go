@@ -96,7 +96,11 @@ func checkOpen(r *history.Run) error {
 	if !r.State.Ended() {
 		return nil
 	}
-	return value.Errorf(value.Conflict, "the run '%s' has ended: %s", r.ID, r.State).WithHint("to see the steps: cassidy runs show %s; to repeat the run from its record: cassidy runs replay %s", r.ID, r.ID)
+	hint := "to repeat the run from its record: cassidy runs replay " + r.ID
+	if again := describe.Repair(r); again != "" {
+		hint = again
+	}
+	return value.Errorf(value.Conflict, "the run '%s' has ended: %s", r.ID, r.State).WithHint("to see the steps: cassidy runs show %s; %s", r.ID, hint)
 }
 
 // eachStep calls do with each step of a run, and with the error of one whose record is

@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/workflow"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -46,6 +47,16 @@ func resumeCommand(c *command) *cli.Command {
 			return c.resume(ctx, id)
 		},
 	}
+}
+
+// ended returns the error of a run that had ended before it was resumed, with what to type now: the hint of the
+// error is from then, and its cause can be repaired.
+func ended(r *history.Run, err error) error {
+	again := describe.Repair(r)
+	if err == nil || !r.State.Ended() || again == "" {
+		return err
+	}
+	return value.ErrorOf(err, value.Failed).WithHint("the run has ended with this error; %s", again)
 }
 
 // recorded finds a run, and sets the working folder to the one in which it began.
@@ -111,7 +122,10 @@ func (c *command) resume(ctx *cli.Context, id string) error {
 			}
 			return workflow.Run(ctx.Context, c.App, h, p, raised.Ceilings)
 		case host.CallKind:
-			_, err := calls.Run(c.App, ctx, h, "", func(ctx context.Context, _ trace.Mode) (tool.Result, error) { return h.Resume(ctx, r.ID) })
+			_, err := calls.Run(c.App, ctx, h, "", func(ctx context.Context, _ trace.Mode) (tool.Result, error) {
+				result, err := h.Resume(ctx, r.ID)
+				return result, ended(&r.Run, err)
+			})
 			return err
 		case host.UndoKind:
 			return c.undo(ctx, h, host.Undo{Run: r.Options.Text("run"), ID: r.ID, Parks: parks, Resume: true}, r.Options.Text("to"))

@@ -46,7 +46,7 @@ func conclude(ctx context.Context, s *step, out tool.Outcome, err error, refused
 // what was to carry it out is no longer what was reviewed.
 func surelyNotDone(err error) bool {
 	limit := value.ErrorOf(err, value.Failed).Limit
-	return limit == value.LimitUnsent || limit == value.LimitTool
+	return limit.Unsent() || limit == value.LimitTool
 }
 
 // unbegun returns err, for which an effect was not begun. The effect is tried again on resume

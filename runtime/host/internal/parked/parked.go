@@ -62,7 +62,10 @@ func Repairable(e *value.Error) value.LimitName {
 			return Limit
 		}
 	}
-	if e.Kind == value.Unavailable {
+	switch {
+	case e.Limit.Secret() != "":
+		return e.Limit
+	case e.Kind == value.Unavailable:
 		return Unavailable
 	}
 	return ""

@@ -122,6 +122,10 @@ func TestHintOfParkedRuns(t *testing.T) {
 	if got, want := By("r", Unavailable, e).Hint, "try again; then: cassidy runs resume r; in Go, wait longer"; got != want {
 		t.Errorf("hint = %q, want %q", got, want)
 	}
+	secret := value.Errorf(value.Unavailable, "no value").WithLimit(value.OfSecret("KEY"))
+	if got, want := By("r", Repairable(secret), secret), "cassidy secret set KEY; then: cassidy runs resume r"; got.Hint != want || !Environment(secret) {
+		t.Errorf("hint = %q, want %q", got.Hint, want)
+	}
 	if got, want := By("r", Unavailable, value.Errorf(value.Unavailable, "away")).Hint, "wait until the server or the file can be reached; then: cassidy runs resume r"; got != want {
 		t.Errorf("hint = %q, want %q", got, want)
 	}
