@@ -26,7 +26,7 @@ func TestSecretIsAPlaceholder(t *testing.T) {
 		t.Errorf("secret(TOKEN) = %q, want {{secret:TOKEN}}", got)
 	}
 	d.Must("secret", "name", "a.b-c_1")
-	d.Fails(value.Unavailable, "secrets: {OTHER: {env: OTHER}}", "secret", "name", "OTHER")
+	d.Fails(value.Unavailable, "cassidy secret set OTHER --env OTHER", "secret", "name", "OTHER")
 	d.Fails(value.Unavailable, "has no value", "secret", "name", "EMPTY")
 	d.Fails(value.Failed, "too short", "secret", "name", "SHORT")
 	for _, name := range []string{"", " ", "a b", "TOKEN}}", "{{secret:TOKEN}}", "a@b", "a\nb", "ä", "-a", strings.Repeat("a", 101)} {
