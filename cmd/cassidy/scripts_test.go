@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -27,11 +28,15 @@ import (
 // variables that the packages of Go read only once, such as HTTP_PROXY. Under make soak, all
 // scripts of tools and workflows run in workers.
 func TestScripts(t *testing.T) {
-	providers, bin := fakeProviders(t), binOf(t)
+	providers, bin, known := fakeProviders(t), binOf(t), commandTree()
 	testscript.RunT(inOrder{t}, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"cassidy": runHere},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"cassidy": func(ts *testscript.TestScript, wantFailure bool, args []string) {
+				runHere(ts, known, wantFailure, args)
+			},
+		},
 		Condition: func(name string) (bool, error) {
 			if name != "soak" {
 				return false, fmt.Errorf("unknown condition %s", name)
@@ -88,21 +93,33 @@ func (t inOrder) Run(name string, do func(testscript.T)) {
 }
 
 // runHere is the command cassidy of scripts. It runs in this process, with the folder and the
-// environment of the script.
-func runHere(ts *testscript.TestScript, wantFailure bool, args []string) {
+// environment of the script. The command lines in the hints that it prints are checked, as people type them.
+func runHere(ts *testscript.TestScript, known *tree, wantFailure bool, args []string) {
 	in := ""
 	if n := len(args); n >= 2 && args[n-2] == "<" {
 		in, args = ts.ReadFile(args[n-1]), args[:n-2]
 	}
 	leave, err := enter(ts)
 	ts.Check(err)
+	var printed strings.Builder
 	code := Main(context.Background(), args, &app.World{
-		In: strings.NewReader(in), Out: ts.Stdout(), Err: ts.Stderr(),
+		In: strings.NewReader(in), Out: ts.Stdout(), Err: io.MultiWriter(ts.Stderr(), &printed),
 		Env: func(name string) (string, bool) { v := ts.Getenv(name); return v, v != "" }, Sandbox: apptest.Sandbox(),
 	})
 	ts.Check(leave())
 	if failed := code != 0; failed != wantFailure {
 		ts.Fatalf("cassidy ended with %d", code)
+	}
+	for line := range strings.Lines(printed.String()) {
+		hint, _ := strings.CutPrefix(line, "cassidy: hint: ")
+		if hint == line {
+			continue
+		}
+		for _, m := range commandLine.FindAllStringSubmatch(strings.ReplaceAll(hint, "~/.cassidy", "~"), -1) {
+			if why := known.check(m[1]); why != "" {
+				ts.Fatalf("the hint %q: cassidy %s: %s", strings.TrimSpace(hint), m[1], why)
+			}
+		}
 	}
 }
 
