@@ -520,7 +520,7 @@ func TestUntrustedText(t *testing.T) {
 		t.Fatalf("before untrusted text the call gave %q", text)
 	}
 	call(t, c, "fetch_it", nil)
-	if text, r := call(t, c, "send", nil); !r.IsError || !strings.Contains(text, "fetch_it") {
+	if text, r := call(t, c, "send", nil); !r.IsError || !strings.Contains(text, "fetch_it") || !strings.Contains(text, "cassidy config set --add trusted_sources tool:send tool:fetch_it") {
 		t.Errorf("after untrusted text the call gave %q", text)
 	}
 }
