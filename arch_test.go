@@ -896,7 +896,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/runs": {
 		"Package runs has the commands that list, show, answer, resume, replay, undo, verify, export and delete recorded runs",
-		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/runs/describe cmd/cassidy/internal/setup cmd/cassidy/internal/trust cmd/cassidy/internal/ui cmd/cassidy/internal/workflow internal/config internal/folder runtime/agent runtime/agent/decision runtime/agent/promote runtime/history runtime/history/fixture runtime/history/retry runtime/host runtime/tool runtime/value stdlib runtime/tool/trace",
+		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/draw cmd/cassidy/internal/runs/describe cmd/cassidy/internal/setup cmd/cassidy/internal/trust cmd/cassidy/internal/ui cmd/cassidy/internal/workflow internal/config internal/folder runtime/agent runtime/agent/decision runtime/agent/promote runtime/history runtime/history/fixture runtime/history/retry runtime/host runtime/tool runtime/value stdlib runtime/tool/trace",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/runs/describe": {
