@@ -35,7 +35,7 @@ func (c *command) find(h *host.Host, name string) (toolset.Info, error) {
 		return t, nil
 	}
 	e := *value.ErrorOf(err, value.NotFound)
-	if e.Kind != value.NotFound {
+	if e.Kind != value.NotFound || e.Pos.File != "" { // a file that is there has an error
 		return t, &e
 	}
 	e.Err = fmt.Errorf("%s", strings.Replace(e.Err.Error(), "Unknown tool", "Tool not found", 1))

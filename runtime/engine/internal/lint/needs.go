@@ -80,8 +80,12 @@ type Declaration struct {
 	Hint    string // with Refuses
 }
 
-// CheckNeeds reports needs that are missing, given twice or not used.
+// CheckNeeds reports needs that are missing, given twice or not used. If a fault says that their field is misspelled, they
+// are unknown.
 func CheckNeeds(r *Report, uses Uses, d Declaration) {
+	if len(d.Needs) == 0 && r.Meant("needs") {
+		return
+	}
 	c := needsCheck{report: r, decl: &d, used: make([]bool, len(d.Needs)), all: uses.Unknown}
 	seen := map[tool.Capability]bool{}
 	for i, n := range d.Needs {

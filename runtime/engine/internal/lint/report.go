@@ -124,6 +124,16 @@ func (r *Report) AddDiagnostic(d diagnostic.Diagnostic) {
 	}
 }
 
+// SetHint sets the hint of a fault that is listed.
+func (r *Report) SetHint(at Pos, code, hint string) {
+	start := r.Offset(at.Line, at.Col)
+	for i := range r.List {
+		if d := &r.List[i]; d.Span.Start == start && d.Code == code {
+			d.Hint = hint
+		}
+	}
+}
+
 // leaveOut counts a fault that is not listed, once.
 func (r *Report) leaveOut(key string, s diagnostic.Severity) {
 	if !r.seen[key] {

@@ -28,6 +28,7 @@ type checking struct {
 	src    script.Source
 	file   *file
 	hidden map[string]bool // the words in the parts that do not parse; nil if all parts parse
+	wrong  []habits.Finding
 	names  *starlint.Names
 	calls  *starlint.Calls
 	libs   map[string]*loadedLib
@@ -220,14 +221,7 @@ func beginsStatement(line string) bool {
 
 // finding reports a feature of Python, or a name that is not defined.
 func (c *checking) finding(f habits.Finding, code string) {
-	message, hint := f.Text, ""
-	for _, cut := range []string{"; write ", "; it has ", "; "} {
-		before, after, ok := strings.Cut(f.Text, cut)
-		if ok && !strings.HasPrefix(after, "did you mean") {
-			message, hint = before, strings.TrimPrefix(cut, "; ")+after
-			break
-		}
-	}
+	message, hint := words(f)
 	switch name, isUndefined := strings.CutPrefix(message, "undefined: "); {
 	case isUndefined:
 		name, _, _ = strings.Cut(name, ";")
@@ -258,17 +252,64 @@ func (c *checking) finding(f habits.Finding, code string) {
 	c.report.Add(lint.Fault{At: lint.Range{Start: lint.Pos{Line: f.At.Line, Col: f.At.Col}}, Code: code, Message: message, Hint: hint, Similar: f.Similar, Rename: f.Rename})
 }
 
+// words returns the message and the hint of a finding.
+func words(f habits.Finding) (message, hint string) {
+	for _, cut := range []string{"; write ", "; it has ", "; "} {
+		before, after, ok := strings.Cut(f.Text, cut)
+		if ok && !strings.HasPrefix(after, "did you mean") {
+			return before, strings.TrimPrefix(cut, "; ") + after
+		}
+	}
+	return f.Text, ""
+}
+
+// failures returns what certainly fails in a file, such as the use of a name that is not defined. unsure are loaded names
+// that may not exist.
+func (l *Language) failures(f *file, unsure map[string]bool) []habits.Finding {
+	var list resolve.ErrorList
+	errors.As(l.resolve(f.syntax), &list)
+	h := habits.Program{Path: f.path, Text: f.text, Predeclared: l.predeclared, Unsure: unsure}
+	return h.Failures(f.syntax, list)
+}
+
+// undefinedIn returns the finding of the name that is not defined where an error of the declaration is: the error follows from
+// it. If the file has no declaration, the name is that of a statement such as tol(handler). It also returns the hint for both.
+func (f *file) undefinedIn(err error, found []habits.Finding) (finding habits.Finding, hint string, ok bool) {
+	e := value.ErrorOf(err, value.Invalid)
+	for _, finding := range found {
+		_, hint := words(finding)
+		switch {
+		case !strings.HasPrefix(finding.Text, "undefined: "):
+		case e.Pos.Line == 0 && f.isMisspelled(finding):
+			return finding, hint, true
+		case finding.At.Line == e.Pos.Line && finding.At.Col == e.Pos.Col:
+			if len(finding.Similar) == 0 {
+				hint = cmp.Or(hint, e.Hint)
+			}
+			return finding, hint, true
+		}
+	}
+	return habits.Finding{}, "", false
+}
+
+// isMisspelled reports whether a finding is of a statement such as tol(handler).
+func (f *file) isMisspelled(finding habits.Finding) bool {
+	return slices.ContainsFunc(finding.Similar, func(name string) bool { return name == script.ToolWord || name == script.WorkflowWord }) &&
+		slices.ContainsFunc(f.syntax.Stmts, func(stmt syntax.Stmt) bool {
+			at, _ := stmt.Span()
+			_, isStmt := stmt.(*syntax.ExprStmt)
+			return isStmt && int(at.Line) == finding.At.Line && int(at.Col) == finding.At.Col
+		})
+}
+
 // code reports the faults of names, calls and values.
 func (c *checking) code() {
 	l, f := c.lang, c.file
 	if _, err := l.libsOf(c.src.Libs).all(f); err != nil {
 		c.report.AddError(err, diagnostic.Load)
 	}
-	err := l.resolve(f.syntax)
-	var list resolve.ErrorList
-	errors.As(err, &list)
-	h := habits.Program{Path: f.path, Text: f.text, Predeclared: l.predeclared, Unsure: c.loaded()}
-	for _, finding := range h.Failures(f.syntax, list) {
+	c.wrong = l.failures(f, c.loaded())
+	for _, finding := range c.wrong {
 		code := diagnostic.InvalidCode
 		if strings.HasPrefix(finding.Text, "cannot reassign") || strings.HasPrefix(finding.Text, "duplicate parameter") {
 			code = diagnostic.DuplicateName
@@ -372,6 +413,9 @@ func (c *checking) unused(role starlint.Role) {
 
 // undeclared reports that a file declares no tool.
 func (c *checking) undeclared() {
+	if slices.ContainsFunc(c.wrong, c.file.isMisspelled) {
+		return
+	}
 	handler := c.file.likelyHandler()
 	f := lint.Fault{Code: diagnostic.Declaration, Message: "the file does not declare a tool", Hint: "end the file with tool(" + handler + ")"}
 	if def := c.file.defs[handler]; def != nil {
@@ -393,7 +437,7 @@ func (c *checking) declared(call *syntax.CallExpr) {
 	d, _ := c.file.declaration()
 	c.handled(d, func(t *tool.Tool) *lint.Declaration {
 		needs := c.needsOf(call, t)
-		if d.Word == script.WorkflowWord {
+		if needs != nil && d.Word == script.WorkflowWord {
 			needs.Name = "the workflow"
 		}
 		return needs
@@ -405,7 +449,11 @@ func (c *checking) declared(call *syntax.CallExpr) {
 func (c *checking) handled(d *script.Declaration, needsOf func(*tool.Tool) *lint.Declaration) {
 	f := c.file
 	for _, err := range f.faults {
-		c.report.AddError(err, diagnostic.Declaration)
+		if found, hint, ok := f.undefinedIn(err, c.wrong); ok {
+			c.report.SetHint(lint.Pos{Line: found.At.Line, Col: found.At.Col}, diagnostic.UnknownName, hint)
+		} else {
+			c.report.AddError(err, diagnostic.Declaration)
+		}
 	}
 	if d == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// needsOf returns the needs of tool(…), with the edits that change them.
+// needsOf returns the needs of tool(…), with the edits that change them, or nil if they cannot be read.
 func (c *checking) needsOf(call *syntax.CallExpr, t *tool.Tool) *lint.Declaration {
 	d := &lint.Declaration{Name: "the tool"}
 	var list *syntax.ListExpr
@@ -30,6 +30,9 @@ func (c *checking) needsOf(call *syntax.CallExpr, t *tool.Tool) *lint.Declaratio
 			}
 			list, _ = x.(*syntax.ListExpr)
 		}
+	}
+	if list == nil && given && len(t.Needs) == 0 {
+		return nil
 	}
 	if list == nil {
 		for _, need := range t.Needs {

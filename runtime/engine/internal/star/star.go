@@ -3,6 +3,7 @@ package star
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -76,9 +77,23 @@ func (l *Language) Declare(src script.Source) (*script.Declaration, error) {
 	}
 	d, err := f.declaration()
 	if err != nil {
-		return nil, err
+		return nil, l.declarationError(f, err)
 	}
 	return d, l.complete(d, f, src.Libs)
+}
+
+// declarationError returns the error of a declaration in the words of [Language.Check]: that of a name which is not defined
+// comes first.
+func (l *Language) declarationError(f *file, err error) error {
+	found, hint, ok := f.undefinedIn(err, l.failures(f, nil))
+	if !ok {
+		return err
+	}
+	e := *value.ErrorOf(err, value.Invalid)
+	message, _ := words(found)
+	e.Err, e.Hint = errors.New(message), hint
+	e.Pos = value.Position{File: f.path, Line: found.At.Line, Col: found.At.Col}
+	return &e
 }
 
 // complete checks what needs the full file: what it loads, and whether each name is
