@@ -253,7 +253,11 @@ func (r *reader) read() error {
 		return nil
 	}
 	if err != nil {
-		return folder.FileError(value.Errorf(value.Invalid, "read config: %w", folder.Cause(err)), r.file)
+		e := folder.FileError(value.Errorf(value.Invalid, "read config: %w", folder.Cause(err)), r.file)
+		if !r.project && !r.must {
+			return e.WithHint(folder.HomeHint)
+		}
+		return e
 	}
 	return r.parseFile(text)
 }
@@ -269,6 +273,9 @@ func (r *reader) parseFile(text string) error {
 // placed returns an error of the text of the file with its place.
 func (r *reader) placed(text string, err error) error {
 	e := folder.FileError(err, r.file)
+	if e.Hint == "" && value.ErrorOf(err, value.Invalid).Kind == value.Invalid {
+		e.Hint = "edit " + r.file
+	}
 	if e.Pos.Line == 0 {
 		e.Pos.Line = yaml.Line(text, r.at...)
 	}

@@ -118,15 +118,31 @@ func yamlDocument(text string) (doc yaml.Node, err error) {
 
 const wrongIndent = "expected a line that is indented as those above it"
 
+// first returns the index of the first key of a mapping that is the same as the key at an index, which is not the first.
+func first(n *yaml.Node, at int) int {
+	key, _ := fromYAML(n.Content[at], value.MaxDepth)
+	for i := 0; i < at; i += 2 {
+		if other, _ := fromYAML(n.Content[i], value.MaxDepth); value.Equal(key, other) {
+			return i
+		}
+	}
+	return at
+}
+
 // lineOf returns the line of an error, for which the library reports a line. Its parser counts lines from 0,
 // and reports where the fields or elements begin to which an unexpected line does not belong.
 func lineOf(text string, err error, reported int) int {
-	_, problem, _ := strings.Cut(err.Error(), "did not find expected ")
+	_, problem, expected := strings.Cut(err.Error(), "did not find expected ")
+	if !expected {
+		_, problem, _ = strings.Cut(err.Error(), "found ")
+	}
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 	switch problem {
 	case "',' or ']'", "',' or '}'":
 		return min(reported+1, len(lines))
-	case "key", "'-' indicator", "node content":
+	case "character that cannot start any token", "a tab character that violates indentation":
+		return max(reported, 1) // the library omits the first line
+	case "key", "'-' indicator", "node content", "unexpected end of stream":
 		return 1 + sort.Search(len(lines)-1, func(n int) bool { // the shortest beginning that has the error
 			var doc yaml.Node
 			err := yaml.Unmarshal([]byte(strings.Join(lines[:n+1], "")), &doc)
@@ -151,6 +167,7 @@ func unclosed(text string, err error) string {
 var plainly = strings.NewReplacer(
 	"mapping values are not allowed in this context", "unexpected ':': put a text that contains ': ' in quotes",
 	"found character that cannot start any token", "unexpected character: put the text in quotes, and indent with spaces, not with tabs",
+	"found a tab character that violates indentation", "unexpected tab: indent with spaces",
 	"found unexpected end of stream", "the closing quote is missing",
 	"did not find expected key", wrongIndent,
 	"did not find expected '-' indicator", wrongIndent+", and that begins with - as they do",
@@ -229,7 +246,7 @@ func mappingFromYAML(n *yaml.Node, depth int) (value.Value, error) {
 			return nil, yamlErrorAt(n.Content[i], "expected a string as a key but got %s", value.TypeOf(key))
 		}
 		if d.Len() == before {
-			return nil, yamlErrorAt(n.Content[i], "the key %s is given twice", value.Display(key))
+			return nil, yamlErrorAt(n.Content[i], "the key %s is given twice, first on line %d", value.Display(key), n.Content[first(n, i)].Line)
 		}
 	}
 	return d, nil

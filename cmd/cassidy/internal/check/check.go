@@ -61,7 +61,7 @@ func (c *command) configFault() *faults.File {
 	}
 	d := invalid(shown(e.Pos.File), e)
 	d.Pos.Line, d.Pos.Col = max(e.Pos.Line, 1), max(e.Pos.Col, 1)
-	d.Hint = strings.TrimPrefix(d.Hint+"; correct the config first: without it, calls of tools are not checked", "; ")
+	d.Hint = strings.TrimPrefix(d.Hint+"; correct the config first: until then, check does not know the tools that scripts call", "; ")
 	return &faults.File{Name: d.Pos.File, Found: []diagnostic.Diagnostic{d}}
 }
 
