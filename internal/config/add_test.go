@@ -115,7 +115,6 @@ func TestAddRules(t *testing.T) {
 				if want = strings.TrimPrefix(want, "-"); want != "" {
 					want += "\n"
 				}
-				want += "allow:\n"
 			}
 			want = strings.Replace(want, "allow: [ ]\n", "", 1) // the line of the only rule is deleted
 			if left, _ := os.ReadFile(file); string(left) != want {
@@ -333,6 +332,8 @@ func TestRemoveRules(t *testing.T) {
 		{"two in brackets", "allow: [env, fs.read, shell]\n", "env + shell", "allow: [fs.read]\n"},
 		{"both that are twice", "allow:\n  - env\n  - env\n  - shell\n", "env + env", "allow:\n  - shell\n"},
 		{"one of two is not there", "allow:\n  - env\n", "env + shell", ""},
+		{"the last one", "model: openai:x\nallow:\n  - env\nask: [shell]\n", "env", "model: openai:x\nask: [shell]\n"},
+		{"the last one, with a comment", "allow:\n  # mine\n  - env\n", "env", "allow:\n  # mine\n"},
 		{"alone in brackets", "model: openai:x\nallow: [env]\n", "env", "model: openai:x\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

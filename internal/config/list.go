@@ -84,9 +84,12 @@ func RemoveRules(file, project string, rules []tool.Rule) (*Change, error) {
 			if err != nil {
 				return "", err
 			}
-			lines := c.Lines
-			if text, err = c.without(text, project, r); err != nil {
+			lines, before := c.Lines, text
+			if text, err = c.without(before, project, r); err != nil {
 				return "", err
+			}
+			if short, ok := withoutEmptyAllow(text); ok && checkEdit(file, project, short, before, []tool.Rule{r.Rule}) == nil {
+				text = short
 			}
 			c.Lines = lines + c.Lines
 		}
@@ -109,6 +112,20 @@ func ruleIn(text, file, project string, rule *tool.Rule) (*ListedRule, error) {
 		return nil, value.Errorf(value.NotFound, "the list 'allow' has no rule %s for this project", rule.String()).WithHint("list the rules: cassidy trust --rules")
 	}
 	return &found[max(0, slices.IndexFunc(found, func(r ListedRule) bool { return r.Here }))], nil
+}
+
+// withoutEmptyAllow returns a text of the config without the line of a list 'allow' that has nothing, not even a comment. ok
+// reports whether there is one.
+func withoutEmptyAllow(text string) (short string, ok bool) {
+	at := allowLine().FindStringIndex(text)
+	if at == nil {
+		return text, false
+	}
+	line, after, _ := strings.Cut(text[at[0]:], "\n")
+	if strings.TrimRight(line, " \t") != "allow:" || strings.HasPrefix(after, " ") || strings.HasPrefix(after, "\t") || strings.HasPrefix(after, "-") || strings.HasPrefix(after, "#") {
+		return text, false
+	}
+	return text[:at[0]] + after, true
 }
 
 // maxRuleLines is how many lines a rule may have to be removed: one that AddRules has written has
