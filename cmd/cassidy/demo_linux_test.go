@@ -25,7 +25,7 @@ func TestDemo(t *testing.T) {
 		return cmd
 	}
 	out, err := command("--keep").CombinedOutput()
-	for _, want := range []string{"def low_stock(", "$ kill -9 ", "supplier order=", "- 1 × green tea", "removed ORDER.md", "cassidy tool new slug", "the project of the demo is"} {
+	for _, want := range []string{"def low_stock(", "$ kill -9 ", "supplier order=", "- 1 × green tea", "removed ORDER.md", "cassidy tool new slug", "the project of the demo is", "home cassidy runs list", "here, --yes approves it"} {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Fatalf("%v: %q is not in\n%s", err, want, out)
 		}
@@ -45,7 +45,7 @@ func TestDemo(t *testing.T) {
 	for _, tt := range []struct {
 		approve, want string
 		code          int
-	}{{"y\n", "Your own first tool", 0}, {"n\n", "the change was not approved", 130}} {
+	}{{"y\n", "Your own first tool", 0}, {"n\n", "the change was not approved", 3}} {
 		t.Run(strings.TrimSpace(tt.approve), func(t *testing.T) {
 			t.Parallel()
 			person, terminal := ptytest.Open(t)
@@ -63,14 +63,17 @@ func TestDemo(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			say("[Enter]", "\n")
+			say("[Enter to continue]", "\n")
 			say("then Enter: ", tt.approve)
 			if tt.code == 0 {
-				say("[Enter]", "\n")
-				say("[Enter]", "\n")
+				say("[Enter to continue]", "\n")
+				say("[Enter to continue]", "\n")
 			}
 			s.until(tt.want)
 			_ = cmd.Wait()
+			if tt.code != 0 && (strings.Contains(s.all, "does not answer") || strings.Contains(s.all, "no result")) {
+				t.Errorf("the demo did not stop after the answer no:\n%s", s.all)
+			}
 			if *pictures != "" && tt.code == 0 {
 				drawPicture(t, *pictures, s.all)
 			}

@@ -69,7 +69,9 @@ func (d *demo) run(keep bool) (err error) {
 		if errors.Is(err, fs.ErrExist) {
 			return value.Errorf(value.Invalid, "the folder %s already exists", kept).WithHint("remove it, or omit --keep")
 		}
-		defer func() { d.Note("the project of the demo is %s", d.in("")) }()
+		defer func() {
+			d.Note("the project of the demo is %s; to see its runs, in that folder: CASSIDY_HOME=%s cassidy runs list", d.in(""), d.home())
+		}()
 	} else if made, makeErr := scratch.Make("", "demo"); makeErr == nil {
 		d.folder = made.Path
 		defer func() { err = errors.Join(err, made.Close()) }()
@@ -99,6 +101,9 @@ func (d *demo) run(keep bool) (err error) {
 func (d *demo) in(name string) string {
 	return filepath.Join(d.folder, "project", filepath.FromSlash(name))
 }
+
+// home returns the user's own folder in the demo.
+func (d *demo) home() string { return filepath.Join(d.folder, "home") }
 
 // setUp makes the project.
 func (d *demo) setUp() error {
@@ -132,7 +137,11 @@ func (d *demo) tool() error {
 
 // crash starts the task, and kills its process after the change was written.
 func (d *demo) crash() error {
-	d.say("2. A model calls it", "The model reads the table with the tool, and writes a file with another. Before a file changes, you see how, and decide.")
+	decides := "Before a file changes, you see how, and decide: type y, then Enter. Enter alone means no."
+	if d.yes {
+		decides = "Before a file changes, you would see how, and decide: here, --yes approves it."
+	}
+	d.say("2. A model calls it", "The model reads the table with the tool, and writes a file with another. "+decides)
 	args := []string{"task", task, "--model", "script:model.star", "--run-id", runID}
 	if d.yes {
 		args = append(args, "--yes")
@@ -148,7 +157,7 @@ func (d *demo) crash() error {
 		select {
 		case err := <-ended:
 			if _, missing := os.Stat(d.in(written)); missing != nil || d.ctx.Err() != nil {
-				return value.Errorf(value.Canceled, "the change was not approved: the demo ends here").WithHint("run it again, and answer y: cassidy demo")
+				return value.Errorf(value.Denied, "the change was not approved: the demo ends here").WithHint("run it again, and answer y: cassidy demo")
 			}
 			return value.Errorf(value.Failed, "the task ended before it could be killed: %v", err).WithHint("run it again: cassidy demo")
 		case <-time.After(50 * time.Millisecond):
@@ -188,7 +197,11 @@ func (d *demo) undo() error {
 	if err := d.step("runs", "show", runID); err != nil {
 		return err
 	}
-	return d.step("runs", "undo", runID)
+	if err := d.step("runs", "undo", runID); err != nil || filepath.Base(d.folder) == kept {
+		return err
+	}
+	d.Print("\nThe demo now deletes its folder, with its runs. To try these commands yourself: cassidy demo --keep\n")
+	return nil
 }
 
 // step shows a command and runs it.
@@ -208,7 +221,7 @@ func (d *demo) quietly(args ...string) error {
 func (d *demo) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, d.self, args...)
 	cmd.Dir = d.in("")
-	cmd.Env = append(os.Environ(), "CASSIDY_HOME="+filepath.Join(d.folder, "home"))
+	cmd.Env = append(os.Environ(), "CASSIDY_HOME="+d.home())
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = d.In, d.Out, d.Err
 	return cmd
 }
@@ -238,7 +251,7 @@ func (d *demo) pause() error {
 		return nil
 	}
 	term := &ui.Terminal{In: d.In, Out: d.Err}
-	term.Print("\n[Enter] ")
+	term.Print("\n[Enter to continue] ")
 	_, err := term.ReadLine(d.ctx)
 	if errors.Is(err, io.EOF) {
 		return context.Canceled
