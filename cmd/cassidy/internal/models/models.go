@@ -78,13 +78,12 @@ func (o *Opener) open(ctx context.Context, h *host.Host, word string, native boo
 
 // toSet describes what to set if no model is configured.
 func (o *Opener) toSet(c *config.Config) string {
-	const variables = "set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or both CASSIDY_API_KEY and CASSIDY_ASSISTANT_ID. To choose a model, use --model or model: in your config.yaml. "
-	const keep = "To be asked for all that: cassidy setup"
+	const variables = "cassidy setup asks for a provider, a key and a model; or set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or both CASSIDY_API_KEY and CASSIDY_ASSISTANT_ID, and choose with --model; "
 	if len(c.Providers) == 0 {
-		return variables + "For another server, use openai:NAME with OPENAI_BASE_URL, or providers: in your config.yaml. " + keep
+		return variables + "for another server, use openai:NAME with OPENAI_BASE_URL, or providers: in your config.yaml"
 	}
 	names := slices.Sorted(maps.Keys(c.Providers))
-	return variables + "Your config.yaml has the providers " + strings.Join(names, ", ") + ": use --model " + names[0] + ":NAME. " + keep
+	return variables + "your config.yaml has the providers " + strings.Join(names, ", ") + ": use --model " + names[0] + ":NAME"
 }
 
 // config reads the user's config.

@@ -238,7 +238,7 @@ func TestWrongModels(t *testing.T) {
 		{"OPENAI_BASE_URL=localhost:1", "", "openai:x", "OPENAI_BASE_URL is invalid", "use a URL with http://"},
 		{"OLLAMA_HOST=http://a?b", "", "ollama:x", "OLLAMA_HOST contains ? or #", "remove the ? or #"},
 		{"OPENAI_BASE_URL=http://localhost:1", "", "", "no model is configured", "openai:NAME with OPENAI_BASE_URL"},
-		{"", local, "", "no model is configured", "Your config.yaml has the providers local: use --model local:NAME"},
+		{"", local, "", "no model is configured", "your config.yaml has the providers local: use --model local:NAME"},
 		{"", "", "opnai:x", `unknown provider of models "opnai"; did you mean "openai"?`, "cassidy models"},
 		{"", local, "locl:x", `unknown provider of models "locl"; did you mean "local"?`, "a provider of your config.yaml; to list models: cassidy models. Your config.yaml has local"},
 		{"", "", "gpt-5", `unknown provider of models "gpt-5"; did you mean "openai:gpt-5"?`, ""},

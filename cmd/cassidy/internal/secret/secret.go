@@ -81,7 +81,7 @@ func (c *command) set(ctx *cli.Context) error {
 	}
 	text := ""
 	if !ctx.IsSet("env") {
-		if text, err = Ask(ctx.Context, c.App, name); err != nil {
+		if text, err = Ask(ctx.Context, c.App, name, "cassidy secret set "+name); err != nil {
 			return err
 		}
 	}
@@ -166,7 +166,7 @@ func (k *keeper) keep(ctx context.Context, text string) error {
 			err = folder.Replace(k.from.File, []byte(text+"\n"), 0o600)
 		}
 		if err != nil {
-			return value.Errorf(value.Failed, "write the secret: %w", ui.FileError(err))
+			return folder.HomeError("write the secret", k.from.File, err)
 		}
 	}
 	err := k.change.Write()
@@ -217,8 +217,9 @@ func place(s config.SecretSource) (kind, at, words string) {
 	return "file", s.File, "the file " + s.File
 }
 
-// Ask reads the value of a secret from the terminal, which does not show it, or from standard input.
-func Ask(ctx context.Context, a *app.App, name string) (text string, err error) {
+// Ask reads the value of a secret from the terminal, which does not show it, or from standard input. command is the command
+// line that asks, for hints.
+func Ask(ctx context.Context, a *app.App, name, command string) (text string, err error) {
 	if term := ui.OpenTerminal(a.In, a.Err, false); term != nil {
 		text, err = term.ReadHidden(ctx, "value of "+name+" (not shown): ")
 		switch {
@@ -238,7 +239,7 @@ func Ask(ctx context.Context, a *app.App, name string) (text string, err error) 
 	text = strings.Trim(text, "\r\n")
 	switch {
 	case text == "":
-		return "", value.Errorf(value.Invalid, "the value of %s is empty: nothing was changed", name).WithHint("type the value on a terminal, or write it to standard input: cassidy secret set %s < FILE", name)
+		return "", value.Errorf(value.Invalid, "the value of %s is empty: nothing was changed", name).WithHint("type the value on a terminal, or write it to standard input: %s < FILE", command)
 	case len(text) < secret.MinLength:
 		return "", value.Errorf(value.Invalid, "the value of %s is shorter than %d bytes: it could not be hidden in results", name, secret.MinLength).WithHint("use a longer secret")
 	case len(text) > config.MaxSecret:

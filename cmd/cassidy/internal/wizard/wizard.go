@@ -120,7 +120,7 @@ func (w *wizard) askKey() error {
 	if err != nil || has || w.offer.Key == "" {
 		return err
 	}
-	w.key, err = secret.Ask(w.ctx.Context, w.App, w.offer.Key)
+	w.key, err = secret.Ask(w.ctx.Context, w.App, w.offer.Key, "cassidy setup --provider "+w.offer.Provider)
 	return err
 }
 
