@@ -115,7 +115,7 @@ func newRoot(a *App, commands []func(*App) *cli.Command) *cli.App {
 			&cli.StringFlag{Name: "config", Usage: "read `FILE` instead of the user's config.yaml", Destination: &a.config},
 			&cli.BoolFlag{Name: "trust-once", Usage: "trust everything in this project for this command only", Destination: &a.trustOnce},
 		},
-		Action:         NoCommand,
+		Action:         a.noCommand,
 		OnUsageError:   usageError,
 		ExitErrHandler: func(*cli.Context, error) {}, // Run decides on the exit code
 	}

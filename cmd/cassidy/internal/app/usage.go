@@ -1,6 +1,8 @@
 package app
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,6 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -55,6 +59,32 @@ func NoCommand(ctx *cli.Context) error {
 	word := ctx.Args().First()
 	return value.Errorf(value.Invalid, "there is no command %q%s", path+" "+word, value.DidYouMean(word, names)).
 		WithHint("list the commands: %s --help", path)
+}
+
+// noCommand is NoCommand for the first word of a command line, which may be the name of a tool or a workflow.
+func (a *App) noCommand(ctx *cli.Context) error {
+	err := NoCommand(ctx)
+	word := ctx.Args().First()
+	if err == nil || word == "" {
+		return err
+	}
+	root, rootErr := a.Root()
+	if rootErr != nil || tool.CheckName(word) != nil {
+		return err
+	}
+	e := value.ErrorOf(err, value.Invalid)
+	if _, err := os.Stat(filepath.Join(root, folder.Name, "workflows", word+".star")); err == nil {
+		return e.WithHint("run the workflow: cassidy run %s", word)
+	}
+	h, done, openErr := a.Open()
+	if openErr != nil {
+		return err
+	}
+	defer done()
+	if _, unknown := h.Tool(word); unknown == nil {
+		return e.WithHint("run the tool: cassidy tool run %s", word)
+	}
+	return err
 }
 
 // usageError returns the error of wrong flags.
