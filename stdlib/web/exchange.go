@@ -307,7 +307,7 @@ func (x *exchange) failed(ctx context.Context, err error) error {
 	var cert *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var local *net.OpError
-	host := x.url.name
+	host := x.url.Host // with its port, unless that is the scheme's own
 	switch {
 	case errors.As(err, &ours) && x.net.wrapped != nil:
 		return row.ProvidedError(ours)
