@@ -125,12 +125,20 @@ func staysInside(files fs.FS, dir, name string) error {
 	if err != nil {
 		return err
 	}
+	rel := folder.OneLine(strings.TrimPrefix(name, dir+"/"))
 	if at := path.Join(path.Dir(name), to); !path.IsAbs(to) && strings.HasPrefix(at, dir+"/") {
-		if info, err := fs.Lstat(files, at); err != nil || info.Mode().IsRegular() {
-			return err
+		info, err := fs.Lstat(files, at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // the skill itself exists, so the error does not match ErrNotExist
+			return value.Errorf(value.Invalid, "the skill is not used: %s is a link to %s, which does not exist", rel, folder.OneLine(to)).
+				WithHint("create that file, or remove the link")
+		case err != nil:
+			return fmt.Errorf("%s: %w", rel, folder.Cause(err))
+		case info.Mode().IsRegular():
+			return nil
 		}
 	}
-	return value.Errorf(value.Invalid, "the skill is not used: %s is a link that leads out of its folder, or to another link", folder.OneLine(strings.TrimPrefix(name, dir+"/"))).
+	return value.Errorf(value.Invalid, "the skill is not used: %s is a link that leads out of its folder, or to another link", rel).
 		WithHint("copy the file to the skill's folder")
 }
 

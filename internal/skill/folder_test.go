@@ -78,6 +78,11 @@ func TestSkillFolders(t *testing.T) {
 			want:  ".agents/skills/a/SKILL.md: the skill is not used: c is a link that leads out of its folder, or to another link\n",
 		},
 		{
+			name: "dangling links", root: map[string]string{".agents/skills/a/SKILL.md": file("no. 1"), ".agents/skills/a/refs/x": ""},
+			links: map[string]string{".agents/skills/a/refs/list.md": "gone.md"},
+			want:  ".agents/skills/a/SKILL.md: the skill is not used: refs/list.md is a link to gone.md, which does not exist\n",
+		},
+		{
 			name: "other names", root: map[string]string{".agents/skills/My Skill/SKILL.md": "---\nname: other\ndescription: d\n---\n"},
 			want: "project My Skill .agents/skills/My Skill/SKILL.md the name 'other' differs from that of the folder, by which the skill is loaded; " +
 				"other programs accept only names of at most 64 small letters, digits and hyphens\n",
