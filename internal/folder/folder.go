@@ -68,7 +68,7 @@ func ReadText(files fs.FS, name string, limit int64) (string, error) {
 	case err != nil:
 		return "", err
 	case cut:
-		return "", value.Errorf(value.Limit, "the file is longer than %d KB", limit>>10)
+		return "", value.Errorf(value.Limit, "the file is longer than %d KB", limit>>10).WithHint("shorten the file, or split it")
 	case !utf8.Valid(data):
 		return "", value.Errorf(value.Invalid, "the file is not UTF-8 text")
 	}

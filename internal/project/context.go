@@ -54,9 +54,11 @@ type briefing struct {
 	root   fs.FS // the project's files, or nil
 	home   fs.FS // the user's own, or nil
 	ledger *trust.Ledger
-	dir    string   // in which the model works, from the root
-	left   int      // how many files are omitted because they are untrusted
-	named  []string // the files and folders that the text names
+	dir    string         // in which the model works, from the root
+	left   int            // how many files are omitted because they are untrusted
+	wrong  int            // how many files are omitted because they are invalid or too long
+	cut    []*value.Error // which notes models do not get in full
+	named  []string       // the files and folders that the text names
 	// reviewed means that names of the project may be shown: its author could otherwise
 	// put orders for models in them.
 	reviewed bool
@@ -77,21 +79,16 @@ func Named(ctx context.Context, root string, o *trust.Scope, level string) (text
 	if levels := []string{levelMinimal, levelStandard, levelComprehensive}; !slices.Contains(levels, level) {
 		return "", nil, value.Errorf(value.Invalid, "unknown context level %q%s", level, value.DidYouMean(level, levels)).WithHint("use one of: \"%s\"", strings.Join(levels, `", "`))
 	}
-	b := &briefing{ledger: o.NotesLedger(root), dir: o.WorkDir}
-	b.reviewed = b.ledger.Reviewed()
+	b, done, err := newBriefing(root, o)
+	if err != nil {
+		return "", nil, err
+	}
+	defer done()
 	name := "none"
 	if root != "" {
-		dir, err := os.OpenRoot(root)
-		if err != nil {
-			return "", nil, value.Errorf(value.Failed, "open the project's folder: %w", errors.Unwrap(err))
-		}
-		defer dir.Close()
-		if b.root, name = folder.Refusing(dir.FS(), o.Refuse), folderName(root); !b.reviewed {
+		if name = folderName(root); !b.reviewed {
 			name = shortName(name)
 		}
-	}
-	if o.Home != "" {
-		b.home = folder.Refusing(os.DirFS(o.Home), o.Refuse)
 	}
 	b.project(name)
 	shown := level != levelMinimal && b.root != nil && b.reviewed
@@ -111,6 +108,51 @@ func Named(ctx context.Context, root string, o *trust.Scope, level string) (text
 		}
 	}
 	return truncate(strings.TrimRight(b.String(), "\n")+"\n", maxContext, "\n[Context truncated...]\n"), b.named, nil
+}
+
+// newBriefing returns an empty briefing. Call done to close its files.
+func newBriefing(root string, o *trust.Scope) (b *briefing, done func(), err error) {
+	b = &briefing{ledger: o.NotesLedger(root), dir: o.WorkDir}
+	b.reviewed = b.ledger.Reviewed()
+	done = func() {}
+	if root != "" {
+		dir, err := os.OpenRoot(root)
+		if err != nil {
+			return nil, nil, value.Errorf(value.Failed, "open the project's folder: %w", errors.Unwrap(err))
+		}
+		b.root, done = folder.Refusing(dir.FS(), o.Refuse), func() { _ = dir.Close() } // it was only read from
+	}
+	if o.Home != "" {
+		b.home = folder.Refusing(os.DirFS(o.Home), o.Refuse)
+	}
+	return b, done, nil
+}
+
+// CutNotes returns an error for each file with notes that models do not get in full, because it is too long. Files that are
+// untrusted have none.
+func CutNotes(root string, o *trust.Scope) []*value.Error {
+	b, done, err := newBriefing(root, o)
+	if err != nil {
+		return nil // whoever reads the notes reports it
+	}
+	defer done()
+	b.notes()
+	if len(b.cut) == 0 && utf8.RuneCountInString(b.String()) > maxContext {
+		b.cut = append(b.cut, value.Errorf(value.Limit, "the files with notes are longer than %d characters in total, so models do not get the rest", maxContext).WithHint(hintShorten))
+	}
+	return b.cut
+}
+
+const hintShorten = "shorten the notes, and move what only some tasks need to a skill: cassidy skill new NAME"
+
+// isCut records that models get only the first characters of a file with notes, or nothing.
+func (b *briefing) isCut(name string, most int) {
+	e := value.Errorf(value.Limit, "models get only the first %d characters of these notes", most)
+	if most == 0 {
+		e = value.Errorf(value.Limit, "models do not get these notes: the file is longer than %d KB", folder.MaxSource>>10)
+	}
+	e.Pos.File = name
+	b.cut = append(b.cut, e.WithHint(hintShorten))
 }
 
 // truncate cuts a text to a number of characters, and then adds a note.
@@ -310,12 +352,18 @@ func (b *briefing) notes() {
 		if err != nil || text == "" {
 			return
 		}
-		if whose == "" && (cut || !b.ledger.File(trust.KindNotes, name, tool.HashBytes(data)).Trusted) {
+		if whose == "" && cut {
+			written = append(written, info)
+			b.wrong++
+			b.isCut(name, 0)
+			return
+		}
+		if whose == "" && !b.ledger.File(trust.KindNotes, name, tool.HashBytes(data)).Trusted {
 			written = append(written, info)
 			b.left++
 			return
 		}
-		if len(written) == b.left {
+		if len(written) == b.left+b.wrong {
 			b.line("\n## Project Memory")
 		}
 		written = append(written, info)
@@ -323,6 +371,9 @@ func (b *briefing) notes() {
 		if whose != "" {
 			most = min(maxNote, budget)
 			budget -= min(most, utf8.RuneCountInString(text))
+		}
+		if utf8.RuneCountInString(text) > most {
+			b.isCut(name, max(most, 1))
 		}
 		b.line("\n### From %s%s:\n\n%s", folder.OneLine(name), whose, truncate(text, most, fmt.Sprintf("\n[… the first %d characters]", most)))
 	}
@@ -344,7 +395,11 @@ func (b *briefing) memory() {
 	if err != nil || strings.TrimSpace(string(data)) == "" {
 		return
 	}
-	if cut || !memory.Status(b.ledger, tool.HashBytes(data)).Trusted {
+	if cut {
+		b.wrong++
+		return
+	}
+	if !memory.Status(b.ledger, tool.HashBytes(data)).Trusted {
 		b.left++
 		return
 	}
@@ -393,7 +448,7 @@ func (b *briefing) skills(skills []skill.Skill, broken []*value.Error) {
 	if !b.ledger.OwnProject() { // an untrusted author could choose the text of errors
 		before := len(broken)
 		broken = slices.DeleteFunc(broken, func(e *value.Error) bool { return trust.NeedsReview(e.Pos.File) })
-		b.left += before - len(broken)
+		b.wrong += before - len(broken)
 	}
 	if len(skills) == 0 && len(broken) == 0 {
 		return
@@ -427,6 +482,10 @@ func (b *briefing) omitted(names bool) {
 	if b.left > 0 {
 		b.line("\nNotes and skills of the project (%s) are not reviewed, so they are omitted.",
 			countOf(b.left, "file"))
+	}
+	if b.wrong > 0 {
+		b.line("\nNotes and skills of the project (%s) are invalid or too long, so they are omitted.",
+			countOf(b.wrong, "file"))
 	}
 }
 

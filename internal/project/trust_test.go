@@ -482,14 +482,14 @@ func TestUntrustedContext(t *testing.T) {
 	if strings.Contains(text, "main.go") {
 		t.Errorf("the context names files of what nobody has reviewed:\n%s", text)
 	}
-	for _, want := range []string{"4 files", "not reviewed", "my own words"} {
+	for _, want := range []string{"3 files", "not reviewed", "(1 file) are invalid", "my own words"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the context does not say %q:\n%s", want, text)
 		}
 	}
 	b.trust("CASSIDY.md", ".cassidy/skills/s.md")
 	text = read()
-	if !strings.Contains(text, "OBEY one") || !strings.Contains(text, "OBEY three") || strings.Contains(text, "OBEY two") || !strings.Contains(text, "2 files") {
+	if !strings.Contains(text, "OBEY one") || !strings.Contains(text, "OBEY three") || strings.Contains(text, "OBEY two") || !strings.Contains(text, "(1 file) are not reviewed") {
 		t.Errorf("with two trusted the context says:\n%s", text)
 	}
 	b.write("CASSIDY.md", "OBEY otherwise")

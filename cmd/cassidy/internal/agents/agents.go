@@ -186,6 +186,9 @@ func fillProject(ctx context.Context, a *app.App, h *host.Host, o *agent.Options
 			}
 			return nil, e
 		}
+		for _, e := range a.CutNotes(root) {
+			a.Note("%s; %s", e.Error(), e.Hint)
+		}
 	}
 	skills, _ := skill.List(root, find) // doctor and skill list report broken ones
 	for _, s := range skills {

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/protect"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Scope returns which files belong to a project and its user, and which are trusted.
@@ -43,6 +44,11 @@ func (a *App) NotesBelow(ctx context.Context, root string) []string {
 	})
 }
 
+// CutNotes returns an error for each file with notes that models do not get in full.
+func (a *App) CutNotes(root string) []*value.Error {
+	return project.CutNotes(root, a.Scope())
+}
+
 // reportTrustedOnce reports how many untrusted files --trust-once allows, and with --verbose which.
 // Each of them counts once, although a command can open several hosts.
 func (a *App) reportTrustedOnce(h *host.Host, root string) error {
@@ -65,6 +71,18 @@ func (a *App) reportTrustedOnce(h *host.Host, root string) error {
 		a.Note("trusted for this command: %d files (cassidy trust shows them)", n)
 	}
 	return nil
+}
+
+// CheckHome returns an error if the user's folder cannot be read or written. A command calls it before it creates a file
+// that [App.RecordOwn] marks as the user's own, or that is in that folder.
+func (a *App) CheckHome() error {
+	if a.State() == "" {
+		return nil // there is no folder for the record
+	}
+	if _, err := a.ReadConfig(""); err != nil {
+		return err
+	}
+	return trust.New(a.State()).CheckWritable()
 }
 
 // RecordOwn marks a file of a project, which the user has just written, as trusted.

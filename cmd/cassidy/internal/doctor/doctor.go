@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/runtime/agent"
@@ -113,12 +112,9 @@ func (c *command) checkHome() finding {
 	if home == "" {
 		return finding{name: "home", value: "none", hint: "to use personal tools, set CASSIDY_HOME to a folder"}
 	}
-	info, err := os.Stat(home)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return finding{name: "home", value: home + " (does not exist yet)"}
-	case err != nil || !info.IsDir():
-		return finding{name: "home", value: home + " is not a readable folder", bad: true, hint: "set CASSIDY_HOME to a readable folder"}
+	if err := folder.CheckWritable(c.State()); err != nil {
+		e := folder.HomeError("write to", c.State(), err)
+		return finding{name: "home", value: "cannot " + e.Message(), bad: true, hint: e.Hint}
 	}
 	return finding{name: "home", value: home}
 }
@@ -129,15 +125,12 @@ func (c *command) checkCache() finding {
 	if cache == "" {
 		return finding{name: "cache", value: "none: every command reads all tools"}
 	}
-	err := os.MkdirAll(cache, 0o700)
-	if err == nil {
-		var f *os.File
-		if f, err = os.CreateTemp(cache, ".doctor-*"); err == nil {
-			err = errors.Join(f.Close(), os.Remove(f.Name()))
-		}
+	if c.checkHome().bad {
+		return finding{name: "cache", value: "none, without a home: every command reads all tools"}
 	}
-	if err != nil {
-		return finding{name: "cache", value: ui.FileError(err).Error(), bad: true, hint: "set CASSIDY_HOME to a writable folder; without a cache, every command reads all tools"}
+	if err := folder.CheckWritable(cache); err != nil {
+		e := folder.HomeError("write to", cache, err)
+		return finding{name: "cache", value: "cannot " + e.Message() + ", so every command reads all tools", bad: true, hint: e.Hint}
 	}
 	return finding{name: "cache", value: cache}
 }
@@ -199,6 +192,9 @@ func (c *command) checkFiles(h *host.Host, tools []*value.Error) []finding {
 		errs = append(errs, agents.Faults(c.App, h, &defined[i])...)
 	}
 	findings := []finding{{name: "files", value: fmt.Sprintf("%d workflows, %d policies, %d skills, %d agents", len(workflows), len(policies), len(skills), len(defined))}}
+	for _, e := range c.CutNotes(root) {
+		findings = append(findings, finding{name: "notes", value: e.Error(), hint: e.Hint})
+	}
 	seen := map[string]bool{}
 	for _, e := range slices.Concat(tools, failed, errs) {
 		if !seen[e.Error()] { // a workflow can be a tool

@@ -166,6 +166,9 @@ func (c *command) chosen(r *trust.Review, root string, words []string) ([]trust.
 	wanted := map[string]bool{}
 	for _, word := range words {
 		name := c.inProject(root, word)
+		if i := slices.IndexFunc(r.Broken, func(e *value.Error) bool { return e.Pos.File == name }); i >= 0 {
+			return nil, r.Broken[i]
+		}
 		if !slices.ContainsFunc(r.Files, func(f trust.File) bool { return f.Path == name }) {
 			return nil, value.Errorf(value.Invalid, "%s is not a file that needs review", word).WithHint("list the files that need review: cassidy trust")
 		}
@@ -382,7 +385,10 @@ func (t *Session) Record(files []trust.File) error {
 			return err
 		}
 	}
-	switch {
+	t.reportCut()
+	switch broken := len(t.Review.Broken); {
+	case broken > 0 && len(t.Files) == 0:
+		t.Note("every other file here is trusted (%s); what cannot be used is listed above", ui.Count(len(t.Review.Files), "file"))
 	case len(t.Review.Files) == 0 && t.unasked:
 		t.Note("no file needs review; to let models see the names of the files and of the git branch: cassidy trust --yes")
 	case len(t.Review.Files) == 0:
@@ -395,6 +401,15 @@ func (t *Session) Record(files []trust.File) error {
 		t.Note("trusted %s", ui.Count(len(files), "file"))
 	}
 	return nil
+}
+
+// reportCut reports trusted notes that models do not get in full, unless the review has reported the file.
+func (t *Session) reportCut() {
+	for _, e := range t.CutNotes(t.Review.Root) {
+		if !slices.ContainsFunc(t.Review.Broken, func(b *value.Error) bool { return b.Pos.File == e.Pos.File }) {
+			t.Report(e)
+		}
+	}
 }
 
 // listTrusted lists the reviewed files, and those that are trusted because the project is
