@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -91,7 +92,7 @@ func (c *Change) plan() (err error) {
 func (c *Change) made() (before, after string, err error) {
 	text, err := (&reader{file: c.File}).readBounded()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", "", value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, folder.Cause(err))
+		return "", "", folder.HomeError(strings.TrimSuffix(c.purpose, " "), c.File, err)
 	}
 	if after, err = edited(text, c.edit); err != nil {
 		if e := value.ErrorOf(err, value.Failed); e.Kind == value.NotFound {
@@ -129,7 +130,7 @@ func edited(text string, edit func(text string) (string, error)) (string, error)
 // the file in one step. It does not replace a file that its user must not write.
 func (c *Change) Write() error {
 	fail := func(err error) error {
-		return value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, folder.Cause(err)).WithHint("%s", c.hint)
+		return value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, folder.Cause(err)).WithHint("%s", cmp.Or(c.hint, folder.HomeHint))
 	}
 	if err := c.writable(); err != nil {
 		return err
@@ -159,7 +160,7 @@ func (c *Change) Write() error {
 // writable returns an error for a file that its user must not write, if the change would write it.
 func (c *Change) writable() error {
 	if info, err := os.Stat(c.File); err == nil && info.Mode().Perm()&0o200 == 0 && c.Before != c.After {
-		return value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, fs.ErrPermission).WithHint("%s", c.hint)
+		return value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, fs.ErrPermission).WithHint("%s", cmp.Or(c.hint, folder.HomeHint))
 	}
 	return nil
 }

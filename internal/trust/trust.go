@@ -53,6 +53,18 @@ func (t *Store) Stores() error {
 	return nil
 }
 
+// CheckWritable returns an error if the store cannot be written, in which case nothing should be created that has to be
+// recorded. It creates the folder of the store.
+func (t *Store) CheckWritable() error {
+	if err := t.Stores(); err != nil {
+		return err
+	}
+	if err := folder.CheckWritable(t.dir); err != nil {
+		return t.error(err)
+	}
+	return nil
+}
+
 // A Kind is the purpose of a file of a project.
 type Kind string
 
@@ -125,7 +137,7 @@ func (t *Store) Record(root string, files []File, own bool) error {
 	}
 	for i := range files {
 		if err := t.keepText(root, files[i].TextHash, files[i].Text); err != nil {
-			return storeError(err)
+			return t.error(err)
 		}
 	}
 	return nil
@@ -157,7 +169,7 @@ func (t *Store) MarkAuthor(root string) error {
 func (t *Store) MarkReviewed(root string) error {
 	return t.update(root, func(l *Ledger) (err error) {
 		if l.seen, err = mark.Folder(root); err != nil {
-			return storeError(err)
+			return projectError(err)
 		}
 		return nil
 	})
@@ -193,7 +205,7 @@ func (t *Store) projectDir(root string) (dir, real string, err error) {
 		real, err = filepath.EvalSymlinks(real)
 	}
 	if err != nil {
-		return "", "", storeError(err)
+		return "", "", projectError(err)
 	}
 	return filepath.Join(t.dir, tool.HashBytes([]byte(real))[:32]), real, nil
 }
@@ -208,8 +220,14 @@ func (t *Store) Folder(root string) string {
 	return dir
 }
 
-func storeError(err error) error {
-	return value.Errorf(value.Failed, "write the record of trusted files: %w", folder.Cause(err))
+// error returns the error of writing the store.
+func (t *Store) error(err error) error {
+	return folder.HomeError("write the record of trusted files in", t.dir, err)
+}
+
+// projectError returns the error of reading the folder of a project.
+func projectError(err error) error {
+	return value.Errorf(value.Failed, "write the record of trusted files: read the project: %w", folder.Cause(err))
 }
 
 // A project's record is a file named by a number, in a folder for the project. A change
@@ -287,7 +305,7 @@ func (t *Store) update(root string, change func(*Ledger) error) error {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return storeError(err)
+		return t.error(err)
 	}
 	for range maxTries {
 		l, last := readRecord(dir, real)
@@ -299,20 +317,23 @@ func (t *Store) update(root string, change func(*Ledger) error) error {
 		}
 		data, err := encodeLedger(l, real)
 		if err != nil {
-			return storeError(err)
+			return t.error(err)
 		}
 		err = writeRecord(dir, last+1, data)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return storeError(err)
+			return t.error(err)
 		}
 		if err == nil {
 			newest, err := pruneRecords(dir)
-			if err != nil || newest < last+1+keptRecords {
-				return err
+			if err != nil {
+				return t.error(err)
+			}
+			if newest < last+1+keptRecords {
+				return nil
 			}
 		}
 	}
-	return storeError(errors.New("other processes keep changing the file"))
+	return value.Errorf(value.Unavailable, "write the record of trusted files: other processes keep changing it").WithHint("try again")
 }
 
 // writeRecord writes the record with a number. It returns fs.ErrExist if another
@@ -344,7 +365,7 @@ func writeTemp(dir string, data []byte, then func(*os.File) error) (string, erro
 func pruneRecords(dir string) (newest int, err error) {
 	numbers, err := recordNumbers(dir)
 	if err != nil {
-		return 0, storeError(err)
+		return 0, err
 	}
 	if len(numbers) == 0 {
 		return 0, nil
@@ -355,7 +376,7 @@ func pruneRecords(dir string) (newest int, err error) {
 			break
 		}
 		if err := os.Remove(filepath.Join(dir, recordName(n))); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return newest, storeError(err)
+			return newest, err
 		}
 	}
 	return newest, nil
@@ -376,7 +397,7 @@ func (t *Store) forget(root string) error {
 		return err
 	}
 	if err := os.RemoveAll(filepath.Join(dir, textsDir)); err != nil {
-		return storeError(err)
+		return t.error(err)
 	}
 	return nil
 }

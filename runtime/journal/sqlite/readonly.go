@@ -35,7 +35,7 @@ func (s *Store) openReadOnly(ctx context.Context, cause error) error {
 	if at := readLast(s.dir); at != 0 {
 		s.damage = checkLast(ctx, s.db, s.dir, at)
 	}
-	s.sealed = value.Errorf(value.Unavailable, "%s: %w", opWrite, cause).WithHint("set CASSIDY_HOME to a folder that can be written")
+	s.sealed = value.Errorf(value.Unavailable, "%s: %w", opWrite, cause).WithHint("set CASSIDY_HOME to a folder that you can write")
 	if full {
 		s.sealed = diskFull(opWrite, errors.New("the journal is open for reading only"))
 	}

@@ -72,7 +72,7 @@ func wantReadable(t *testing.T, s *Store) {
 	t.Helper()
 	readable(t, s, func(what string, err error) {
 		var e *value.Error
-		if !errors.As(err, &e) || e.Kind != value.Unavailable || e.Hint != "set CASSIDY_HOME to a folder that can be written" {
+		if !errors.As(err, &e) || e.Kind != value.Unavailable || e.Hint != "set CASSIDY_HOME to a folder that you can write" {
 			t.Errorf("%s in a read-only folder = %v", what, err)
 		}
 	})

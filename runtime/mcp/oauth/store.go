@@ -87,7 +87,7 @@ func (s *store) change(edit func(*record) error) error {
 			err = s.write([]byte(value.FormatJSON(v, "  ") + "\n"))
 		}
 		if err != nil {
-			return writeError(err)
+			return s.writeError(err)
 		}
 		return nil
 	})
@@ -97,11 +97,11 @@ func (s *store) change(edit func(*record) error) error {
 // is locked stays: if it were deleted, two processes could have locked one of this name.
 func (s *store) locked(do func(*record) error) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return writeError(err)
+		return s.writeError(err)
 	}
 	unlock, err := lockedfile.MutexAt(s.file + ".lock").Lock()
 	if err != nil {
-		return writeError(err)
+		return s.writeError(err)
 	}
 	defer unlock()
 	r, err := s.read()
@@ -111,8 +111,8 @@ func (s *store) locked(do func(*record) error) error {
 	return do(r)
 }
 
-func writeError(err error) error {
-	return value.Errorf(value.Failed, "write the sign-in: %w", folder.Cause(err))
+func (s *store) writeError(err error) error {
+	return folder.HomeError("write the sign-in in", s.dir, err)
 }
 
 // write replaces the file in one step. Only its user can read it.
@@ -138,7 +138,7 @@ func (s *store) remove() (had bool, err error) {
 	err = s.locked(func(r *record) error {
 		had = r.Token != ""
 		if err := os.Remove(s.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return writeError(err)
+			return s.writeError(err)
 		}
 		return nil
 	})

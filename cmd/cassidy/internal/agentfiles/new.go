@@ -49,6 +49,9 @@ func (c *command) new(ctx *cli.Context, h *host.Host) error {
 	case at == tool.Personal && c.Home() == "":
 		return value.Errorf(value.Invalid, "create a personal agent: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
 	}
+	if err := c.CheckHome(); err != nil {
+		return err
+	}
 	if err := project.CheckNewAgent(root, c.Scope(), name); err != nil {
 		return err
 	}

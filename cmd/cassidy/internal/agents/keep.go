@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -18,16 +19,19 @@ import (
 // in the project, where tools can read it and git ignores it, or without a project in the
 // user's state, where tools cannot.
 func keeper(a *app.App, root, dir string) func(name, text string) (string, error) {
-	base, folder := root, host.SavedResults
+	base, in := root, host.SavedResults
 	if base == "" {
-		base, folder = a.State(), "results"
+		base, in = a.State(), "results"
 	}
 	return func(name, text string) (string, error) {
 		if base == "" {
 			return "", value.Errorf(value.Unavailable, "save a long result: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
 		}
-		file := path.Join(folder, name)
-		if err := keep(base, map[string]string{file: text, path.Join(folder, ".gitignore"): "*\n"}); err != nil {
+		file := path.Join(in, name)
+		if err := keep(base, map[string]string{file: text, path.Join(in, ".gitignore"): "*\n"}); err != nil {
+			if root == "" {
+				return "", folder.HomeError("save a long result in", base, err)
+			}
 			return "", ui.FileError(err)
 		}
 		if root == "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -44,11 +45,25 @@ func OpenRuns(dir string) (j *history.Journal, done func(), err error) {
 	}, nil
 }
 
+// HasRun reports whether a run is recorded. A run whose record could not be written is not.
+func (a *App) HasRun(id string) bool {
+	if id == "" || a.Journal() == "" {
+		return false
+	}
+	j, done, err := OpenRuns(a.Journal())
+	if err != nil {
+		return false
+	}
+	defer done()
+	_, err = j.Run(context.Background(), id)
+	return err == nil
+}
+
 // openStore opens the store of runs in a folder.
 func openStore(dir string) (*sqlite.Store, error) {
 	store, err := sqlite.Open(dir)
 	if e := value.ErrorOf(err, value.Failed); e != nil && e.Hint == "" {
-		return nil, e.WithHint("set CASSIDY_HOME to a writable folder")
+		return nil, e.WithHint(folder.HomeHint)
 	}
 	return store, err
 }

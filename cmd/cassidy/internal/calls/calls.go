@@ -113,7 +113,7 @@ func ReportUntrusted(a *app.App, tools []toolset.Head) {
 func ReportEnd(a *app.App, err *value.Error, run string) error {
 	a.Report(err)
 	retry := err.Kind == value.Unavailable || err.Limit == value.LimitRate
-	if retry && a.Records && run != "" && !strings.Contains(err.Hint, "runs resume") {
+	if retry && a.HasRun(run) && !strings.Contains(err.Hint, "runs resume") {
 		a.Note("to try again: cassidy runs resume %s", run)
 	}
 	return ui.Reported(err)

@@ -87,10 +87,14 @@ func (f *serverFile) change(edit func(text string) (string, error)) (trusted boo
 // a change replaces it.
 func (f *serverFile) lock() (unlock func(), err error) {
 	state := filepath.Join(f.home, "state")
-	if err := os.MkdirAll(state, 0o700); err != nil {
-		return nil, err
+	err = os.MkdirAll(state, 0o700)
+	if err == nil {
+		unlock, err = lockedfile.MutexAt(filepath.Join(state, "mcp.lock")).Lock()
 	}
-	return lockedfile.MutexAt(filepath.Join(state, "mcp.lock")).Lock()
+	if err != nil {
+		return nil, folder.HomeError("change the servers: lock", state, err)
+	}
+	return unlock, nil
 }
 
 // read returns the text of the file, or "" if there is none.

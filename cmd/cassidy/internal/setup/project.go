@@ -59,6 +59,9 @@ func initProject(a *app.App) error {
 // whether the project is marked as the user's own.
 func Project(a *app.App, dir string) (value.List, error) {
 	created := value.List{}
+	if err := a.CheckHome(); err != nil {
+		return nil, err
+	}
 	_, err := os.Lstat(filepath.Join(dir, folder.Name))
 	fresh := errors.Is(err, fs.ErrNotExist)
 	if _, err := os.Stat(filepath.Join(dir, folder.ToolsDir)); errors.Is(err, fs.ErrNotExist) {
@@ -83,15 +86,20 @@ func Project(a *app.App, dir string) (value.List, error) {
 	if written {
 		created = append(created, folder.Name+"/config.yaml")
 	}
-	markOwn(a, dir, fresh)
+	if err := markOwn(a, dir, fresh); err != nil {
+		if fresh { // without the mark, all that is created in it would be untrusted
+			_ = root.RemoveAll(folder.Name)
+		}
+		return nil, err
+	}
 	return created, nil
 }
 
 // markOwn marks a new project as the user's own, unless the folder has files that need
 // review. It reports untrusted files.
-func markOwn(a *app.App, dir string, fresh bool) {
+func markOwn(a *app.App, dir string, fresh bool) error {
 	if a.State() == "" {
-		return // there is no folder for the record
+		return nil // there is no folder for the record
 	}
 	h, done, err := a.OpenBare()
 	if err == nil {
@@ -116,9 +124,7 @@ func markOwn(a *app.App, dir string, fresh bool) {
 			a.Note("this project is not marked as yours, because %s existed before; if it is yours: cassidy trust --author", folder.Name)
 		}
 	}
-	if err != nil {
-		a.Report(value.ErrorOf(err, value.Failed)) // the project exists, and can be trusted later
-	}
+	return err
 }
 
 // WriteNew writes a new file in a folder, and makes the folders on the way. mode has the permissions of the file, before

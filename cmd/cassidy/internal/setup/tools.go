@@ -56,6 +56,9 @@ func WriteWorkflow(a *app.App, location, name, suffix, text string) (ToolFile, e
 
 // writeScript writes a file in a folder of the project's or the user's own folder.
 func writeScript(a *app.App, kind, location, name, suffix, text string) (f ToolFile, err error) {
+	if err := a.CheckHome(); err != nil {
+		return f, err
+	}
 	var base, in, shown string // the file is in base/in
 	switch {
 	case location == string(tool.Project):

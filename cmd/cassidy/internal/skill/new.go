@@ -98,6 +98,9 @@ func (c *command) skillRoot(n *skill.Draft) (string, error) {
 	case n.Location == tool.Personal && c.Home() == "":
 		return "", value.Errorf(value.Invalid, "create a personal skill: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
 	}
+	if err := c.CheckHome(); err != nil {
+		return "", err
+	}
 	if err := n.Check(root, c.Scope()); err != nil {
 		return "", err
 	}
