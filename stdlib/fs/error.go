@@ -122,7 +122,11 @@ func (s *spot) missing() error {
 	if near := l.near(folder, s.name); len(near) > 0 {
 		return err.WithHint("did you mean %s?", strings.Join(near, " or "))
 	}
-	return err.WithHint("list the folder with fs.list(%q)", l.w.Shown(parent))
+	where := "the folder " + l.w.Shown(parent)
+	if l.w.Shown(parent) == "." {
+		where = "the working folder"
+	}
+	return err.WithHint("check the path: %s has no file with a similar name", where)
 }
 
 // fromRoot returns the path that a script means if it takes paths to begin at the project's root

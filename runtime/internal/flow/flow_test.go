@@ -333,7 +333,7 @@ func TestNamesAreText(t *testing.T) {
 	if shell(value.List{"ls", "inbox"}, ".", "a") == "" || shell(value.List{"ls"}, "inbox", "a") == "" || shell(value.List{"ls"}, "src", "a") != "" {
 		t.Error("a command in or on an untrusted folder is trusted, or another is not")
 	}
-	for hint, want := range map[string]bool{"did you mean inbox/Do this?": true, "did you mean src/a?": false, "list the folder with fs.list(\"inbox\")": false} {
+	for hint, want := range map[string]bool{"did you mean inbox/Do this?": true, "did you mean src/a?": false, "check the path: the folder inbox has no file with a similar name": false} {
 		failure := value.Errorf(value.Failed, "File not found: inbox/x").WithHint("%s", hint)
 		e := tool.Effect{Func: "fs.stat", Args: value.NewDict("path", "inbox/x")}
 		if got := lists.Read(nil, &tool.Func{}, e, nil, tool.Outcome{}, failure); (got != "") != want {
