@@ -32,4 +32,5 @@ return tool{
 -- Testing:
 --
 --   cassidy test my-tool                   (with the fakes in my-tool_test.star: git is not run)
+--   cassidy trust                          (after a change of needs, such as another command)
 --   cassidy tool run my-tool

@@ -41,5 +41,10 @@ return tool{
 -- Testing:
 --
 --   cassidy test my-tool                   (with the fakes in my-tool_test.star: no network, no secret)
+--   cassidy trust                          (after a change of needs, such as another server)
 --   cassidy secret set MY_TOKEN            (asks for the value, which no script and no model sees)
 --   cassidy tool run my-tool query=tea
+--
+-- For a server in your own network, allow its address once:
+--
+--   cassidy config set http.private '["10.0.0.7/32"]'

@@ -99,6 +99,9 @@ func (c *command) newTool(ctx *cli.Context, h *host.Host) error {
 		}
 		c.Note("next: edit the file, then  %s", next[0])
 		c.Note("      to try it:           %s", next[1])
+		if f.Root != "" {
+			c.Note("      if its needs change: cassidy trust")
+		}
 	}
 	if err == nil && ctx.Bool("open") {
 		err = c.Edit(f.Path)
