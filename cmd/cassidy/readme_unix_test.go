@@ -17,7 +17,7 @@ import (
 // install are the commands of the README that TestReadme leaves out: the test binary is
 // the command, and its folder the clone.
 var install = []string{
-	"git clone https://github.com/cassidy-run/cassidy && cd cassidy && go run ./cmd/cassidy demo",
+	"cd ~ && git clone https://github.com/cassidy-run/cassidy && cd cassidy && go run ./cmd/cassidy demo",
 	"go test ./...                         # all tests, without network, in a few minutes",
 	"go install ./cmd/cassidy              # into $(go env GOPATH)/bin, which must be on your PATH",
 }
