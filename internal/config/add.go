@@ -130,7 +130,7 @@ func edited(text string, edit func(text string) (string, error)) (string, error)
 // the file in one step. It does not replace a file that its user must not write.
 func (c *Change) Write() error {
 	fail := func(err error) error {
-		return value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, folder.Cause(err)).WithHint("%s", cmp.Or(c.hint, folder.HomeHint))
+		return value.Errorf(value.Failed, "%s%s: %w", c.purpose, c.File, folder.Cause(err)).WithHint(folder.HomeHint) // no editor can write it either
 	}
 	if err := c.writable(); err != nil {
 		return err

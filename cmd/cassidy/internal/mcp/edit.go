@@ -50,7 +50,7 @@ func (f *serverFile) change(edit func(text string) (string, error)) (trusted boo
 	if f.home != "" {
 		unlock, err := f.lock()
 		if err != nil {
-			return false, value.Errorf(value.Failed, "change %s: %w", f.shown, folder.Cause(err))
+			return false, err
 		}
 		defer unlock()
 	}
@@ -92,7 +92,7 @@ func (f *serverFile) lock() (unlock func(), err error) {
 		unlock, err = lockedfile.MutexAt(filepath.Join(state, "mcp.lock")).Lock()
 	}
 	if err != nil {
-		return nil, folder.HomeError("change the servers: lock", state, err)
+		return nil, folder.HomeError("change "+f.shown+": lock the servers in", state, err)
 	}
 	return unlock, nil
 }
