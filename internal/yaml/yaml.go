@@ -118,6 +118,13 @@ func yamlDocument(text string) (doc yaml.Node, err error) {
 
 const wrongIndent = "expected a line that is indented as those above it"
 
+func lineCount(n int) string {
+	if n == 1 {
+		return "1 line"
+	}
+	return fmt.Sprintf("%d lines", n)
+}
+
 // first returns the index of the first key of a mapping that is the same as the key at an index, which is not the first.
 func first(n *yaml.Node, at int) int {
 	key, _ := fromYAML(n.Content[at], value.MaxDepth)
@@ -246,7 +253,11 @@ func mappingFromYAML(n *yaml.Node, depth int) (value.Value, error) {
 			return nil, yamlErrorAt(n.Content[i], "expected a string as a key but got %s", value.TypeOf(key))
 		}
 		if d.Len() == before {
-			return nil, yamlErrorAt(n.Content[i], "the key %s is given twice, first on line %d", value.Display(key), n.Content[first(n, i)].Line)
+			above := ""
+			if lines := n.Content[i].Line - n.Content[first(n, i)].Line; lines > 0 { // the text may begin below the first line of its file
+				above = fmt.Sprintf(", also %s above", lineCount(lines))
+			}
+			return nil, yamlErrorAt(n.Content[i], "the key %s is given twice%s", value.Display(key), above)
 		}
 	}
 	return d, nil

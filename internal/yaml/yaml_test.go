@@ -75,7 +75,7 @@ func TestParseYAMLRefuses(t *testing.T) {
 		{"a bomb", "a: &a [x,x]\nb: &b [*a,*a]\nc: &c [*b,*b]\n", 2, "aliases (*a) are not supported: repeat the value"},
 		{"merge", "a: 1\n<<: {b: 2}\n", 2, "merge keys (<<) are not supported: repeat the fields"},
 		{"merge of an alias", "base: &b {x: 1}\nc:\n  <<: *b\n", 3, "merge keys (<<) are not supported: repeat the fields"},
-		{"key twice", "a: 1\nb: 2\na: 3\n", 3, "the key a is given twice, first on line 1"},
+		{"key twice", "a: 1\nb: 2\na: 3\n", 3, "the key a is given twice, also 2 lines above"},
 		{"key twice, in flow", "x: {a: 1, 'a': 2}\n", 1, "the key a is given twice"},
 		{"key twice, as numbers", "1: a\n1.0: b\n", 2, "the key 1.0 is given twice"},
 		{"list as a key", "? [a]\n: b\n", 1, "expected a string as a key but got array"},

@@ -21,6 +21,8 @@ func TestDeclarationErrorIsThatOfTheCheck(t *testing.T) {
 		{"the field of the needs", "x.star", def + "tool(rates, need = [\"http.get\"])", `x.star:5:13: tool() has no field 'need'; did you mean "needs"?`, "the fields are"},
 		{"the field of the needs in Lua", "x.lua", "return tool{\n  need = {\"http.get\"},\n  description = \"Say a.\",\n  params = {a = param(\"string\", \"a\")},\n  handler = function(p) return http.get(p.a) end,\n}", `x.lua:2: tool() has no field 'need'; did you mean "needs"?`, "the fields are"},
 		{"a name without a similar one", "x.star", def + "tool(rates, needs = [\"http.get\"], title = TITLE)", `x.star:5:43: undefined: TITLE`, "write the value"},
+		{"a name in a function", "x.star", "def f():\n    \"Say it.\"\n    return htp.get(\"a\")\n\ntool(f)\n", `x.star:3:12: undefined: htp; did you mean "http"?`, ""},
+		{"a function of a module", "x.star", "def f():\n    \"Say it.\"\n    return http.gett(\"a\")\n\ntool(f)\n", `x.star:3:17: http has no gett; did you mean "get"?`, "use one of the functions: get"},
 		{"a handler that is a value", "x.star", "R = 1\ntool(R)", `x.star:2:6: handler must be a function`, "pass a function"},
 		{"no declaration", "x.star", "def _f():\n    pass\n\ndef g():\n    return _f()\n", `x.star: the file does not declare a tool`, "end the file with tool(g)"},
 	} {

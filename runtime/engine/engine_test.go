@@ -432,7 +432,7 @@ func TestConstantsInBothLanguages(t *testing.T) {
 func TestDescribeSeesWhatCannotRun(t *testing.T) {
 	e := both(t, "read")
 	for _, c := range []struct{ path, source, want string }{
-		{"x.star", "def x():\n    \"D.\"\n    return fs.reed('a')\n\ntool(x)\n", `x.star:3:12: fs has no function reed; did you mean "read"?`},
+		{"x.star", "def x():\n    \"D.\"\n    return fs.reed('a')\n\ntool(x)\n", `x.star:3:15: fs has no reed; did you mean "read"?`},
 		{"x.lua", "return tool{ description = \"D.\", handler = function() goto nowhere end }\n", "x.lua:1"},
 	} {
 		if _, err := e.Describe(tool.Script{Path: c.path, Source: c.source}); err == nil || !strings.HasPrefix(err.Error(), c.want) {

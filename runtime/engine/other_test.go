@@ -38,7 +38,7 @@ func TestOther(t *testing.T) {
 		{"a name that is there", star("tools.list()"), `tools.list {}`},
 		{"by place", star("tools.slug(1)"), `tools.slug: the arguments of a tool must be named`},
 		{"a value that cannot leave", star("tools.slug(x = len)"), `tools.slug: expected data but got the function len`},
-		{"a module without", star("plain.g()"), `plain has no function g`},
+		{"a module without", star("plain.g()"), `plain has no g`},
 		{"call, in Lua", lua(`tools.call("slug", {x = 1})`), `tools.call {"name":"slug","args":{"x":1}}`},
 		{"another name, in Lua", lua(`tools.slug{x = 1, name = 2}`), `tools.call {"name":"slug","args":{"x":1,"name":2}}`},
 		{"without arguments, in Lua", lua(`tools.slug()`), `tools.call {"name":"slug","args":{}}`},

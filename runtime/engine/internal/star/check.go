@@ -221,13 +221,19 @@ func beginsStatement(line string) bool {
 
 // finding reports a feature of Python, or a name that is not defined.
 func (c *checking) finding(f habits.Finding, code string) {
-	message, hint := words(f)
-	switch name, isUndefined := strings.CutPrefix(message, "undefined: "); {
-	case isUndefined:
-		name, _, _ = strings.Cut(name, ";")
-		if c.hidden[name] {
+	if name, isUndefined := strings.CutPrefix(f.Text, "undefined: "); isUndefined {
+		if name, _, _ = strings.Cut(name, ";"); c.hidden[name] {
 			return
 		}
+	}
+	c.report.Add(faultOf(f, code))
+}
+
+// faultOf returns the fault of a finding. code is that of a finding which has no code of its own.
+func faultOf(f habits.Finding, code string) lint.Fault {
+	message, hint := words(f)
+	switch {
+	case strings.HasPrefix(message, "undefined: "):
 		code = diagnostic.UnknownName
 	case strings.Contains(message, " has no "), strings.HasPrefix(message, "there is no ."):
 		code = diagnostic.UnknownFunction
@@ -249,7 +255,7 @@ func (c *checking) finding(f habits.Finding, code string) {
 	if word := strings.Fields(message); code == diagnostic.Syntax && len(word) <= 3 && hint != "" {
 		message = message + " is not supported"
 	}
-	c.report.Add(lint.Fault{At: lint.Range{Start: lint.Pos{Line: f.At.Line, Col: f.At.Col}}, Code: code, Message: message, Hint: hint, Similar: f.Similar, Rename: f.Rename})
+	return lint.Fault{At: lint.Range{Start: lint.Pos{Line: f.At.Line, Col: f.At.Col}}, Code: code, Message: message, Hint: hint, Similar: f.Similar, Rename: f.Rename}
 }
 
 // words returns the message and the hint of a finding.

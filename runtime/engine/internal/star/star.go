@@ -14,6 +14,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/cover"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
@@ -89,9 +90,16 @@ func (l *Language) declarationError(f *file, err error) error {
 	if !ok {
 		return err
 	}
-	e := *value.ErrorOf(err, value.Invalid)
-	message, _ := words(found)
-	e.Err, e.Hint = errors.New(message), hint
+	e := f.failure(value.ErrorOf(err, value.Invalid), found)
+	e.Hint = hint
+	return e
+}
+
+// failure returns an error in the words of a finding.
+func (f *file) failure(err *value.Error, found habits.Finding) *value.Error {
+	e := *err
+	fault := faultOf(found, diagnostic.InvalidCode)
+	e.Err, e.Hint = errors.New(fault.Message), fault.Hint
 	e.Pos = value.Position{File: f.path, Line: found.At.Line, Col: found.At.Col}
 	return &e
 }
@@ -104,10 +112,20 @@ func (l *Language) complete(d *script.Declaration, f *file, libs map[string]stri
 		return err
 	}
 	d.Loads = loads
-	if err := l.resolve(f.syntax); err != nil {
-		return l.compileError(err)
+	err = l.resolve(f.syntax)
+	if err != nil {
+		err = l.compileError(err)
+	} else {
+		err = l.checkModules(f)
 	}
-	return l.checkModules(f)
+	if e := value.ErrorOf(err, value.Invalid); e != nil {
+		for _, found := range l.failures(f, nil) {
+			if found.At.Line == e.Pos.Line {
+				return f.failure(e, found)
+			}
+		}
+	}
+	return err
 }
 
 // resolve finds what each name of a file stands for. The error is a [resolve.ErrorList].
