@@ -387,6 +387,8 @@ func (t *Session) Record(files []trust.File) error {
 	}
 	t.reportCut()
 	switch broken := len(t.Review.Broken); {
+	case broken > 0 && len(t.Review.Files) == 0:
+		t.Note("no other file needs review; what cannot be used is listed above")
 	case broken > 0 && len(t.Files) == 0:
 		t.Note("every other file here is trusted (%s); what cannot be used is listed above", ui.Count(len(t.Review.Files), "file"))
 	case len(t.Review.Files) == 0 && t.unasked:
