@@ -501,7 +501,7 @@ var layers = map[string]struct {
 	},
 	"runtime/host/internal/parked": {
 		"Package parked describes what a parked run waits for.",
-		"runtime/tool runtime/value runtime/history runtime/internal/flow",
+		"runtime/tool runtime/value runtime/history runtime/internal/flow internal/hint",
 		"it waits for nothing itself",
 	},
 	"runtime/host/internal/request": {
@@ -516,7 +516,7 @@ var layers = map[string]struct {
 	},
 	"runtime/internal/flow": {
 		"Package flow knows which untrusted texts a model has read",
-		"runtime/tool runtime/value",
+		"runtime/tool runtime/value internal/hint",
 		"it asks nobody, and refuses nothing",
 	},
 	"runtime/journal": {
@@ -851,7 +851,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/app": {
 		"Package app is what every command starts from",
-		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/mcp internal/check internal/config internal/mcpfile internal/project internal/protect internal/scripttest internal/trust sandbox/launch stdlib cmd/cassidy/internal/approve cmd/cassidy/internal/interrupt cmd/cassidy/internal/keyring cmd/cassidy/internal/models cmd/cassidy/internal/servers cmd/cassidy/internal/ui",
+		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/mcp internal/check internal/config internal/mcpfile internal/project internal/protect internal/scripttest internal/trust sandbox/launch stdlib cmd/cassidy/internal/approve cmd/cassidy/internal/interrupt cmd/cassidy/internal/keyring cmd/cassidy/internal/models cmd/cassidy/internal/servers cmd/cassidy/internal/ui internal/folder",
 		"the commands are given to it, and know it",
 	},
 	"cmd/cassidy/internal/servers": {
@@ -896,7 +896,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/runs": {
 		"Package runs has the commands that list, show, answer, resume, replay, undo, verify, export and delete recorded runs",
-		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/draw cmd/cassidy/internal/runs/describe cmd/cassidy/internal/setup cmd/cassidy/internal/trust cmd/cassidy/internal/ui cmd/cassidy/internal/workflow internal/config internal/folder runtime/agent runtime/agent/decision runtime/agent/promote runtime/history runtime/history/fixture runtime/history/retry runtime/host runtime/tool runtime/value stdlib runtime/tool/trace",
+		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/draw cmd/cassidy/internal/runs/describe cmd/cassidy/internal/setup cmd/cassidy/internal/trust cmd/cassidy/internal/ui cmd/cassidy/internal/workflow internal/config internal/folder runtime/agent runtime/agent/decision runtime/agent/promote runtime/history runtime/history/fixture runtime/history/retry runtime/host runtime/tool runtime/value stdlib runtime/tool/trace internal/hint",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/runs/describe": {
@@ -996,7 +996,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/doctor": {
 		"Package doctor has the command that checks what cassidy finds",
-		". cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/config internal/project internal/skill runtime/agent runtime/host runtime/host/toolset runtime/tool runtime/value sandbox stdlib",
+		". cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/config internal/project internal/skill runtime/agent runtime/host runtime/host/toolset runtime/tool runtime/value sandbox stdlib internal/folder",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/decision": {
