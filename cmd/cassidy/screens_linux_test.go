@@ -115,7 +115,7 @@ func onTerminal(t *testing.T, dir, home string, l look, args []string) string {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe, append([]string{"--dir", dir}, args...)...)
-	cmd.Env = append(os.Environ(), asCassidy+"=1", "TERM=xterm", "LANG=en_US.UTF-8", "CASSIDY_HOME="+home, "HOME="+home, "CASSIDY_WORKER="+testworker.Exec())
+	cmd.Env = append(os.Environ(), asCassidy+"=1", "TERM=xterm", "LC_ALL=", "LC_CTYPE=", "LANG=en_US.UTF-8", "NO_COLOR=", "CLICOLOR_FORCE=", "CASSIDY_HOME="+home, "HOME="+home, "CASSIDY_WORKER="+testworker.Exec())
 	cmd.Env = append(cmd.Env, strings.Fields(l.env)...)
 	cmd.Stdout = program
 	if err := cmd.Start(); err != nil {
