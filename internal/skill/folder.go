@@ -105,8 +105,8 @@ func newBundle(to io.Writer, left *int64, files fs.FS, dir, text string) (*bundl
 		switch {
 		case err != nil:
 			return err
-		case e.IsDir() && (e.Name() == ".git" || e.Name() == "__pycache__"):
-			return fs.SkipDir // no part of the skill
+		case e.IsDir() && e.Name() == ".git":
+			return fs.SkipDir // no part of the skill, unlike __pycache__, whose code Python runs
 		case e.IsDir(), rel == mainFile:
 			return nil
 		case e.Type()&fs.ModeSymlink != 0:

@@ -1,6 +1,7 @@
 package skill_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -135,6 +136,7 @@ func TestSkillWithFiles(t *testing.T) {
 		"skills/a/references/x.md":   {Data: []byte("The reference.\n")},
 		"skills/a/assets/logo.png":   {Data: []byte("\x89PNG\x00")},
 		"skills/a/__pycache__/x.pyc": {Data: []byte("x")},
+		"skills/a/.git/HEAD":         {Data: []byte("x")},
 		"skills/b.md":                {Data: []byte("---\ndescription: d\n---\nB")},
 	}
 	o := &trust.Scope{Files: files, TrustOnce: true}
@@ -142,8 +144,8 @@ func TestSkillWithFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "# A\n\nRead references/x.md.\n\nThe skill's folder is skills/a. Paths in the skill are relative to it. It has these files:\n\n- assets/logo.png\n- references/x.md"
-	if diff := cmp.Diff(want, got.Text); diff != "" || got.Title != "A" || len(got.Files) != 2 {
+	const want = "# A\n\nRead references/x.md.\n\nThe skill's folder is skills/a. Paths in the skill are relative to it. It has these files:\n\n- __pycache__/x.pyc\n- assets/logo.png\n- references/x.md"
+	if diff := cmp.Diff(want, got.Text); diff != "" || got.Title != "A" || len(got.Files) != 3 {
 		t.Errorf("the skill %+v (-want +got):\n%s", got, diff)
 	}
 	if got, err := skill.Load("", o, "a/references/x.md"); err != nil || got.Text != "The reference." || got.Key != "a" {
@@ -170,8 +172,12 @@ func TestSkillIsReviewedWithItsFiles(t *testing.T) {
 			return os.WriteFile(filepath.Join(root, "scripts/x.py"), []byte("print(2)\n"), 0o644)
 		},
 		"what is no text": func(root string) error { return os.WriteFile(filepath.Join(root, "logo.png"), []byte("\x00b"), 0o644) },
-		"another file":    func(root string) error { return os.WriteFile(filepath.Join(root, "more"), nil, 0o644) },
-		"no file":         func(root string) error { return os.Remove(filepath.Join(root, "logo.png")) },
+		"compiled code": func(root string) error {
+			err := os.Mkdir(filepath.Join(root, "scripts/__pycache__"), 0o755)
+			return errors.Join(err, os.WriteFile(filepath.Join(root, "scripts/__pycache__/x.cpython-311.pyc"), []byte("\x00"), 0o644))
+		},
+		"another file": func(root string) error { return os.WriteFile(filepath.Join(root, "more"), nil, 0o644) },
+		"no file":      func(root string) error { return os.Remove(filepath.Join(root, "logo.png")) },
 		"another name": func(root string) error {
 			return os.Rename(filepath.Join(root, "logo.png"), filepath.Join(root, "logo2.png"))
 		},
