@@ -65,10 +65,7 @@ const (
 	Risk
 	Running
 	Waits
-	Folded    // what is not shown
-	Margin    // of a text from outside
-	Continued // of a line of it
-	Newline
+	Folded // what is not shown
 	Rule
 )
 
@@ -78,7 +75,7 @@ func symbols() []symbol {
 	return []symbol{
 		None: {" ", " ", "", ""}, Done: {"✓", "+", "done", Green}, Failed: {"✗", "x", "failed", Red}, Asks: {"?", "?", "asks", Magenta},
 		Risk: {"!", "!", "risk", Magenta}, Running: {"⠹", "*", "running", ""}, Waits: {"…", "...", "waits", Dim}, Folded: {"▸", ">", "folded", Dim},
-		Margin: {"│", "|", "|", Dim}, Continued: {"┊", ":", ":", Dim}, Newline: {"↵", `\n`, `\n`, ""}, Rule: {"─", "-", "-", Dim},
+		Rule: {"─", "-", "-", Dim},
 	}
 }
 
@@ -104,7 +101,6 @@ const (
 	Magenta = "35" // needs a person, a risk
 	Bold    = "1"  // a title, a command to type
 	Dim     = "2"  // what may be skipped
-	Reverse = "7"  // the mark of a character that cannot be seen
 )
 
 // Paint colours a text. The code "" leaves it as it is.

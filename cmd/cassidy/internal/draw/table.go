@@ -21,7 +21,6 @@ type Table struct {
 	Columns []Column
 	Rows    [][]string
 	Marks   []Symbol // of the rows, in the gutter; nil for a table without
-	NoHead  bool     // the names of the columns are not shown
 	AllRows bool     // all rows are shown
 	All     bool     // all rows and columns are shown, also where they do not fit
 	// Unfold is what shows all of it, such as "--all", or "".
@@ -47,9 +46,7 @@ func (s Screen) Table(t *Table, indent string) []string {
 	rows, marks, folded := t.shown(s)
 	widths := make([]int, len(t.Columns))
 	for i, c := range t.Columns {
-		if !t.NoHead {
-			widths[i] = Cells(c.Name)
-		}
+		widths[i] = Cells(c.Name)
 		for _, row := range rows {
 			widths[i] = max(widths[i], Cells(row[i]))
 		}
@@ -82,9 +79,7 @@ func (s Screen) Table(t *Table, indent string) []string {
 		}
 		lines = append(lines, lead+s.Paint(code, line))
 	}
-	if !t.NoHead {
-		add(func(i int) string { return t.Columns[i].Name }, Bold, None)
-	}
+	add(func(i int) string { return t.Columns[i].Name }, Bold, None)
 	for n, row := range rows {
 		if folded > 0 && n == headRows {
 			lines = append(lines, s.foldLine(indent, s.Fold(folded, "row", t.Unfold)))
