@@ -4,6 +4,7 @@
 package draw
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -26,7 +27,7 @@ func On(width int, env func(name string) (string, bool)) Screen {
 	dumb := is("TERM") == "dumb"
 	s := Screen{Width: width, Plain: is("CASSIDY_PLAIN") == "1" || dumb && width > 0}
 	s.Color = width > 0 && !dumb && is("NO_COLOR") == "" || is("CLICOLOR_FORCE") == "1"
-	s.ASCII = s.Plain || is("CASSIDY_ASCII") == "1" || !utf8Locale(is)
+	s.ASCII = s.Plain || width > 0 && (is("CASSIDY_ASCII") == "1" || !utf8Locale(is))
 	return s
 }
 
@@ -94,6 +95,14 @@ func (s Screen) Symbol(of Symbol) string {
 // Mark returns a symbol in its colour.
 func (s Screen) Mark(of Symbol) string { return s.Paint(symbols()[of].code, s.Symbol(of)) }
 
+// RiskWord is what stands beside the title of what is risky.
+func (s Screen) RiskWord() string {
+	if s.Plain {
+		return "RISK"
+	}
+	return s.Mark(Risk) + s.Paint(Magenta, " RISK")
+}
+
 // The codes of colours. Each is beside a symbol or a word that says the same.
 const (
 	Green   = "32" // done, added
@@ -101,6 +110,7 @@ const (
 	Magenta = "35" // needs a person, a risk
 	Bold    = "1"  // a title, a command to type
 	Dim     = "2"  // what may be skipped
+	Reverse = "7"  // the mark of a character that nobody can see, or that looks like another one
 )
 
 // Paint colours a text. The code "" leaves it as it is.
@@ -132,8 +142,8 @@ func unpainted(line string) func(func(string) bool) {
 	}
 }
 
-// dots is what stands for what was cut.
-func (s Screen) dots() string {
+// Dots is what stands for what was cut.
+func (s Screen) Dots() string {
 	if s.ASCII {
 		return "..."
 	}
@@ -145,8 +155,8 @@ func (s Screen) Cut(line string, cells int) string {
 	if Cells(line) <= cells {
 		return line
 	}
-	head, _ := split(line, max(0, cells-Cells(s.dots())))
-	return strings.TrimRightFunc(head, unicode.IsSpace) + s.dots()
+	head, _ := split(line, max(0, cells-Cells(s.Dots())))
+	return strings.TrimRightFunc(head, unicode.IsSpace) + s.Dots()
 }
 
 // CutPath cuts the middle of a path that has more than some cells: its last element says most, and then its first.
@@ -154,9 +164,9 @@ func (s Screen) CutPath(path string, cells int) string {
 	parts := strings.Split(path, "/")
 	for Cells(path) > cells && len(parts) > 2 {
 		parts = append(parts[:1:1], parts[2:]...)
-		path = strings.Join(append([]string{parts[0], s.dots()}, parts[1:]...), "/")
+		path = strings.Join(append([]string{parts[0], s.Dots()}, parts[1:]...), "/")
 		if parts[0] == "" {
-			path = s.dots() + "/" + strings.Join(parts[1:], "/")
+			path = s.Dots() + "/" + strings.Join(parts[1:], "/")
 		}
 	}
 	return s.Cut(path, cells)
@@ -199,13 +209,13 @@ func Wrap(first, text string, cells int) []string {
 		if line != "" && Cells(line)+1+Cells(word) > room {
 			end()
 		}
-		for line == "" && Cells(word) > room && !strings.Contains(word, "\x1b") {
-			head, rest := split(word, room)
-			if head == "" { // a character that is wider than the line
-				break
+		if line == "" && !strings.Contains(word, "\x1b") {
+			pieces := Fold(word, room)
+			for _, piece := range pieces[:len(pieces)-1] {
+				line = piece
+				end()
 			}
-			line, word = head, rest
-			end()
+			word = pieces[len(pieces)-1]
 		}
 		if line != "" {
 			line += " "
@@ -216,4 +226,163 @@ func Wrap(first, text string, cells int) []string {
 		end()
 	}
 	return lines
+}
+
+// Message returns the lines of a message, whose symbol is in the gutter. All of its lines are ours: for a text from outside
+// that may have several, see [Screen.Quoted].
+func (s Screen) Message(of Symbol, text string) (lines []string) {
+	first := s.gutter(of)
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, s.prose(first, line)...)
+		first = s.gutter(None)
+	}
+	return lines
+}
+
+// prose is [Wrap] for a text that may end with a command to type. A command that does not fit has a line of its own and is not
+// broken, so that it can be copied.
+func (s Screen) prose(first, text string) []string {
+	command := strings.LastIndex(text, ": cassidy ") + 2
+	if command < 2 && strings.HasPrefix(text, "cassidy ") {
+		command = 0
+	} else if command < 2 {
+		command = len(text)
+	}
+	if command == len(text) || strings.Contains(text[command:], "; ") || Cells(first)+Cells(text) <= s.Most() {
+		return Wrap(first, text, s.Most())
+	}
+	return append(Wrap(first, text[:command], s.Most()), "    "+text[command:])
+}
+
+// Head returns the lines of a title with something at the right, or below where it does not fit.
+func (s Screen) Head(of Symbol, title, right string) []string {
+	title = s.gutter(of) + title
+	room := s.Most() - Cells(title) - Cells(right)
+	switch {
+	case right == "":
+		return []string{title}
+	case s.Plain || room < 2:
+		return append(Wrap("", title, s.Most()), Wrap(s.gutter(None), right, s.Most())...)
+	}
+	return []string{title + strings.Repeat(" ", room) + right}
+}
+
+// Fact returns the lines of a label and a text beside it, or below where there is little room. The text is folded, never cut.
+func (s Screen) Fact(of Symbol, label, text string) []string {
+	first := s.gutter(of) + s.Paint(Dim, label) + "  "
+	if s.Plain {
+		first = s.gutter(of) + strings.TrimSpace(label) + ": "
+	}
+	if room := s.Most() - Cells(first); room < 20 && Cells(text) > room {
+		return append([]string{strings.TrimRight(first, " ")}, Wrap("      ", text, s.Most())...)
+	}
+	return Wrap(first, text, s.Most())
+}
+
+// Numbered returns a line of a file after its number and a margin. A long line is folded.
+func (s Screen) Numbered(n int, line string) (lines []string) {
+	number := fmt.Sprintf("%5d ", n)
+	for i, piece := range Fold(strings.ReplaceAll(line, "\t", "    "), s.Most()-Cells(number)-2) {
+		if i > 0 {
+			number = strings.Repeat(" ", Cells(number))
+		}
+		lines = append(lines, strings.TrimRight(s.Paint(Dim, number+s.Margin(i > 0))+" "+piece, " "))
+	}
+	return lines
+}
+
+// Prompt returns the line before an answer: what may be typed.
+func (s Screen) Prompt(choices ...string) string {
+	separator, end := " · ", " › "
+	if s.ASCII {
+		separator, end = ", ", " > "
+	}
+	var b strings.Builder
+	used := 0
+	for i, choice := range choices {
+		switch n := Cells(separator + choice); {
+		case i == 0:
+			used = Cells(choice)
+		case used+n+Cells(end) > s.Most():
+			b.WriteString("\n")
+			used = Cells(choice)
+		default:
+			b.WriteString(separator)
+			used += n
+		}
+		b.WriteString(choice)
+	}
+	return b.String() + end
+}
+
+// Try returns the lines of a hint: what to type next.
+func (s Screen) Try(text string) []string {
+	return s.prose(s.gutter(None)+s.Paint(Bold, "try")+"  ", text)
+}
+
+// Quoted is [Screen.Message] for a text that may come from outside: lines after its first are behind a margin, but for those
+// of a list.
+func (s Screen) Quoted(of Symbol, text string) (lines []string) {
+	const item = "\n  - "
+	first := s.gutter(of)
+	for part := range strings.SplitSeq(text, item) {
+		line, rest, more := strings.Cut(part, "\n")
+		lines = append(lines, s.prose(first, line)...)
+		if more {
+			lines = append(lines, s.Quote("  ", rest)...)
+		}
+		first = s.gutter(None) + "- "
+	}
+	return lines
+}
+
+// gutter returns what is before a line of ours: a symbol, or a word with a colon.
+func (s Screen) gutter(of Symbol) string {
+	switch {
+	case !s.Plain:
+		return s.Mark(of) + strings.Repeat(" ", max(1, 2-Cells(s.Symbol(of))))
+	case of == None:
+		return ""
+	}
+	return s.Mark(of) + ": "
+}
+
+// Margin returns what is before each line of a text from outside, or before the rest of a line that was too long.
+func (s Screen) Margin(rest bool) string {
+	switch {
+	case s.ASCII && rest:
+		return ":"
+	case s.ASCII:
+		return "|"
+	case rest:
+		return "┊"
+	}
+	return "│"
+}
+
+// Quote returns a text from outside behind a margin. Long lines are folded, and nothing is cut.
+func (s Screen) Quote(indent, text string) (lines []string) {
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		rest := false
+		for _, piece := range Fold(strings.ReplaceAll(line, "\t", "    "), s.Most()-Cells(indent)-2) {
+			lines = append(lines, strings.TrimRight(indent+s.Paint(Dim, s.Margin(rest))+" "+piece, " "))
+			rest = true
+		}
+	}
+	return lines
+}
+
+// Fold breaks a line into pieces of at most some cells, where it fits: marks of package visible stay whole.
+func Fold(line string, cells int) (pieces []string) {
+	cells = max(cells, 1)
+	for {
+		head, rest := split(line, cells)
+		if rest == "" || head == "" { // or a character that is wider than a line
+			return append(pieces, line)
+		}
+		if at := strings.LastIndex(head, "⟨"); at > 0 && !strings.Contains(head[at:], "⟩") {
+			head, rest = line[:at], line[at:]
+		}
+		pieces, line = append(pieces, head), rest
+	}
 }

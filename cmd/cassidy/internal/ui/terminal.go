@@ -38,8 +38,7 @@ func OpenTerminal(in io.Reader, shown io.Writer, inputRead bool) *Terminal {
 		return nil
 	}
 	if IsTerminal(in) {
-		f, _ := in.(*os.File)
-		return &Terminal{In: f, File: f, Out: shown}
+		return TerminalOf(in, shown)
 	}
 	if !inputRead {
 		return nil
@@ -49,6 +48,11 @@ func OpenTerminal(in io.Reader, shown io.Writer, inputRead bool) *Terminal {
 		return nil
 	}
 	return &Terminal{In: f, File: f, Out: shown} // it stays open as long as the command runs
+}
+
+// TerminalOf returns what asks on two streams, which may be no terminals.
+func TerminalOf(in io.Reader, out io.Writer) *Terminal {
+	return &Terminal{In: in, File: fileOf(in), Out: out}
 }
 
 // Print writes a text for people, as [Printer.Print] does on a terminal.

@@ -27,7 +27,7 @@ func Times(n int) string {
 // Fold cuts a line into pieces of at most width columns. A character that may be wide
 // counts as two columns, so that no terminal breaks a piece again.
 func Fold(line string, width int) []string {
-	return Map(visible.Fold([]visible.Span{{Text: strings.ReplaceAll(line, "\t", "    ")}}, width), func(piece []visible.Span) string {
+	return Map(visible.Fold([]visible.Span{{Text: strings.ReplaceAll(line, "\t", "    ")}}, width, false), func(piece []visible.Span) string {
 		return piece[0].Text
 	})
 }
@@ -108,7 +108,7 @@ func joined(r rune) bool {
 }
 
 // colours are the sequences of [Printer.PaintOn].
-var colours = regexp.MustCompile("\x1b\\[(?:0|1|2|31|32|33|35)m")
+var colours = regexp.MustCompile("\x1b\\[(?:0|1|2|7|31|32|35)m")
 
 // styled is [Printable] for a text of ours with colours: whatever else is in it is marked, in case that
 // the text has something from outside.
@@ -177,11 +177,11 @@ func VisibleLine(text string) string { return visible.Line(text) }
 
 // The codes of colours, for [Printer.Paint].
 const (
-	Bold   = "1"
-	Dim    = "2"
-	Yellow = "33"
-	Green  = "32"
-	Red    = "31"
+	Bold    = "1"
+	Dim     = "2"
+	Magenta = "35"
+	Green   = "32"
+	Red     = "31"
 )
 
 // PageWidth is the width of a page: every terminal is as wide.

@@ -56,8 +56,8 @@ func TestPrintable(t *testing.T) {
 // TestStyled checks that a text of ours keeps its colours, and nothing else that steers a terminal.
 func TestStyled(t *testing.T) {
 	t.Parallel()
-	in := "\x1b[31mred\u202e\x1b[0m \x1b[2J\x1b[7m\x1b]8;;x\a\x1b[33m"
-	want := "\x1b[31mred⟨U+202E⟩\x1b[0m ⟨U+001B⟩[2J⟨U+001B⟩[7m⟨U+001B⟩]8;;x⟨U+0007⟩\x1b[33m"
+	in := "\x1b[31mred\u202e\x1b[0m \x1b[2J\x1b[33m\x1b]8;;x\a\x1b[7m"
+	want := "\x1b[31mred⟨U+202E⟩\x1b[0m ⟨U+001B⟩[2J⟨U+001B⟩[33m⟨U+001B⟩]8;;x⟨U+0007⟩\x1b[7m"
 	if got := styled(in); got != want {
 		t.Errorf("styled(%q) = %q, want %q", in, got, want)
 	}

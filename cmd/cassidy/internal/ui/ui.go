@@ -1,10 +1,10 @@
 // Package ui prints for people and for programs, and reads what people type on a
 // terminal. It does not depend on any command. The rules of the output:
 //
-//   - The result goes to standard output. Messages go to standard error, a line each,
-//     as "cassidy: message", in lower case and without a full stop.
-//   - An error names the operation and its object, then the cause. The next line,
-//     "cassidy: hint: …", has what to type. Stack traces of Go are not printed.
+//   - The result goes to standard output. Messages go to standard error, in lower case and without a
+//     full stop: a line each, as "cassidy: message", or on a terminal behind a symbol.
+//   - An error names the operation and its object, then the cause. The line after it, "cassidy: hint: …",
+//     or on a terminal "try …", has what to type. Stack traces of Go are not printed.
 //   - With --json, standard output holds one JSON value, also after an error.
 //   - Colours are used on a terminal only, and not if NO_COLOR is set, unless CLICOLOR_FORCE is 1.
 //   - Characters that nobody can see, or that control the terminal, are never printed and never dropped:
@@ -172,46 +172,6 @@ func PutError(d *value.Dict, e *value.Error) {
 	d.Put("suggestion", e.Hint)
 }
 
-// Report prints an error for a person.
-func (p *Printer) Report(e *value.Error) {
-	e = ForUsers(e)
-	builtin := strings.HasPrefix(e.Pos.File, "builtin/") && e.Kind != value.Internal
-	if (builtin || e.Kind == value.Parked) && !p.Verbose {
-		p.logAbout(e.Message()) // without the position in a built-in script
-	} else {
-		p.logAbout(e.Error())
-	}
-	switch {
-	case p.Verbose, len(e.Trace) > 1 && !builtin && e.Kind != value.Parked:
-		p.printTrace(e)
-	case !builtin && e.Kind != value.Parked:
-		p.printExcerpts(e)
-	}
-	if e.Hint != "" {
-		p.Log("hint: %s", e.Hint)
-	}
-}
-
-// logAbout prints the message of an error, after what it is about. A message can have several
-// lines, such as the output of a program: a margin shows that they are not messages.
-func (p *Printer) logAbout(message string) {
-	if p.About != "" {
-		message = p.About + ": " + message
-	}
-	const item = "\n  - " // of our lists
-	items := strings.Split(strings.TrimRight(message, "\n"), item)
-	for i := range items {
-		items[i] = strings.ReplaceAll(Visible(items[i]), "\n", "\n  ┃ ")
-	}
-	fmt.Fprintf(p.Err, "cassidy: %s\n", strings.Join(items, item))
-}
-
-// Log prints a message on standard error. The arguments can be untrusted: they are shown by
-// [VisibleLine].
-func (p *Printer) Log(format string, args ...any) {
-	fmt.Fprintf(p.Err, "cassidy: %s\n", strings.ReplaceAll(Sprintf(format, args...), "\n", "\n  "))
-}
-
 // Sprintf is [fmt.Sprintf] for untrusted arguments: texts are shown by [VisibleLine].
 func Sprintf(format string, args ...any) string {
 	shown := make([]any, len(args))
@@ -227,13 +187,6 @@ func Sprintf(format string, args ...any) string {
 		}
 	}
 	return fmt.Sprintf(format, shown...)
-}
-
-// Note prints a message that --quiet suppresses.
-func (p *Printer) Note(format string, args ...any) {
-	if !p.Quiet {
-		p.Log(format, args...)
-	}
 }
 
 // Print writes a text for people. What cannot be seen in it is marked, except for our colours.
@@ -354,19 +307,6 @@ func ErrorList(broken []*value.Error) value.List {
 			"reason", e.Message(), "suggestion", e.Hint))
 	}
 	return list
-}
-
-// Debug prints a message with --verbose only.
-func (p *Printer) Debug(format string, args ...any) {
-	if p.Verbose {
-		p.Log(format, args...)
-	}
-}
-
-// LogLine prints a message with colours. Untrusted text in it must be visible already,
-// see [VisibleLine].
-func (p *Printer) LogLine(line string) {
-	_, _ = io.WriteString(p.Err, "cassidy: "+p.shown(p.Err, line)+"\n")
 }
 
 // LineWidth returns the width of a line of a result: that of the terminal, if there is

@@ -1,0 +1,194 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
+	"github.com/cassidy-run/cassidy/internal/visible"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// Log prints a message on standard error. The arguments can be untrusted: they are shown by
+// [VisibleLine].
+func (p *Printer) Log(format string, args ...any) { p.message(draw.None, Sprintf(format, args...)) }
+
+// Note prints a message that --quiet suppresses.
+func (p *Printer) Note(format string, args ...any) {
+	if !p.Quiet {
+		p.Log(format, args...)
+	}
+}
+
+// Did is [Printer.Note] for what was done.
+func (p *Printer) Did(format string, args ...any) {
+	if !p.Quiet {
+		p.message(draw.Done, Sprintf(format, args...))
+	}
+}
+
+// Warn is [Printer.Note] for what a person should look at.
+func (p *Printer) Warn(format string, args ...any) {
+	if !p.Quiet {
+		p.Alert(format, args...)
+	}
+}
+
+// Alert is [Printer.Log] for what a person should look at.
+func (p *Printer) Alert(format string, args ...any) { p.message(draw.Risk, Sprintf(format, args...)) }
+
+// Hint prints what to type next.
+func (p *Printer) Hint(format string, args ...any) {
+	text := Sprintf(format, args...)
+	if s := p.ScreenOf(p.Err); s.Width > 0 {
+		p.draw(s.Try(text))
+		return
+	}
+	p.message(draw.None, "hint: "+text)
+}
+
+// Debug prints a message with --verbose only.
+func (p *Printer) Debug(format string, args ...any) {
+	if p.Verbose {
+		p.Log(format, args...)
+	}
+}
+
+// LogLine prints a message with colours. Untrusted text in it must be visible already,
+// see [VisibleLine].
+func (p *Printer) LogLine(line string) { p.message(draw.None, line) }
+
+// message writes a message, of one line or more, on standard error: on a terminal with a symbol in the gutter,
+// elsewhere behind the name of the program.
+func (p *Printer) message(mark draw.Symbol, text string) {
+	if s := p.ScreenOf(p.Err); s.Width > 0 {
+		p.draw(s.Message(mark, text))
+		return
+	}
+	_, _ = fmt.Fprintln(p.Err, p.shown(p.Err, "cassidy: "+strings.ReplaceAll(text, "\n", "\n  ")))
+}
+
+// draw writes lines on standard error.
+func (p *Printer) draw(lines []string) {
+	_, _ = fmt.Fprintln(p.Err, p.shown(p.Err, strings.Join(lines, "\n")))
+}
+
+// Report prints an error for a person.
+func (p *Printer) Report(e *value.Error) {
+	e = ForUsers(e)
+	message := e.Message()
+	if p.About != "" {
+		message = p.About + ": " + message
+	}
+	places := p.places(e)
+	s := p.ScreenOf(p.Err)
+	if s.Width <= 0 {
+		if p.located(e) {
+			message = strings.TrimPrefix(p.About+": ", ": ") + e.Error()
+		}
+		p.report(message, places, e)
+		return
+	}
+	lines := s.Quoted(draw.Failed, Visible(strings.TrimRight(message, "\n")))
+	if p.located(e) && e.Pos.File != "" && !slices.ContainsFunc(places, func(x place) bool { return strings.HasPrefix(x.at, e.Pos.String()) }) {
+		places = append([]place{{at: e.Pos.String()}}, places...)
+	}
+	for _, x := range places {
+		lines = append(lines, "  "+s.Paint(draw.Dim, s.CutPath(Printable(x.at), s.Most()-2)))
+		lines = append(lines, excerpt(s, x.line)...)
+	}
+	if e.Hint != "" {
+		lines = append(lines, s.Try(VisibleLine(e.Hint))...)
+	}
+	p.draw(lines)
+}
+
+// located reports whether the position of an error is shown: not in a built-in script.
+func (p *Printer) located(e *value.Error) bool {
+	return p.Verbose || !p.builtin(e) && e.Kind != value.Parked
+}
+
+func (p *Printer) builtin(e *value.Error) bool {
+	return strings.HasPrefix(e.Pos.File, "builtin/") && e.Kind != value.Internal
+}
+
+// report prints an error as lines that a program may read. A message can have several lines, such as the output of a
+// program: a margin shows that they are not messages.
+func (p *Printer) report(message string, places []place, e *value.Error) {
+	const item = "\n  - " // of our lists
+	items := strings.Split(strings.TrimRight(message, "\n"), item)
+	for i := range items {
+		items[i] = strings.ReplaceAll(Visible(items[i]), "\n", "\n  ┃ ")
+	}
+	fmt.Fprintf(p.Err, "cassidy: %s\n", strings.Join(items, item))
+	for _, x := range places {
+		if x.at != e.Pos.String() { // the message has it
+			fmt.Fprintf(p.Err, "  %s\n", Printable(x.at))
+		}
+		if strings.TrimSpace(x.line.Text) != "" {
+			const indent = "      " // no message begins so
+			text, carets := visible.Excerpt(x.line.Text, x.line.Pos.Col, 1, LineWidth)
+			fmt.Fprintf(p.Err, "%s%s\n%s%s\n", indent, text, indent, p.PaintOn(p.Err)(Red, carets))
+		}
+	}
+	if e.Hint != "" {
+		p.Hint("%s", e.Hint)
+	}
+}
+
+// A place is where a script was when an error happened.
+type place struct {
+	at   string        // a position, or a call of the trace
+	line value.Excerpt // the zero value if it is not known
+}
+
+// places returns where an error happened: the calls of the script that led to it, outermost first, or its lines.
+func (p *Printer) places(e *value.Error) (list []place) {
+	if !p.located(e) {
+		return nil
+	}
+	known := map[value.Position]bool{}
+	if p.Verbose || len(e.Trace) > 1 {
+		for i, call := range e.Trace {
+			at := place{at: call}
+			for _, x := range e.Excerpts {
+				if strings.HasPrefix(call, x.Pos.String()+": in ") && (i+1 == len(e.Trace) || call != e.Trace[i+1]) {
+					at.line, known[x.Pos] = x, true
+				}
+			}
+			list = append(list, at)
+		}
+	}
+	for _, x := range e.Excerpts {
+		if !known[x.Pos] {
+			list = append(list, place{x.Pos.String(), x})
+		}
+	}
+	return list
+}
+
+// excerpt draws a line of a script, and carets under its column.
+func excerpt(s draw.Screen, x value.Excerpt) []string {
+	if strings.TrimSpace(x.Text) == "" {
+		return nil
+	}
+	number := strconv.Itoa(x.Pos.Line)
+	bar := " " + s.Paint(draw.Dim, s.Margin(false)) + " "
+	text, carets := visible.Excerpt(x.Text, x.Pos.Col, 1, max(20, s.Most()-len(number)-5))
+	return []string{"  " + s.Paint(draw.Dim, number) + bar + text, "  " + strings.Repeat(" ", len(number)) + bar + s.Paint(draw.Red, carets)}
+}
+
+// PutFrames adds the lines of a script that an error is about to what --json prints, the innermost
+// last. An error without lines adds nothing.
+func PutFrames(d *value.Dict, e *value.Error) {
+	if len(e.Excerpts) == 0 {
+		return
+	}
+	list := value.List{}
+	for _, x := range e.Excerpts {
+		list = append(list, value.NewDict("file", x.Pos.File, "line", int64(x.Pos.Line), "column", int64(x.Pos.Col), "source", x.Text))
+	}
+	d.Put("frames", list)
+}
