@@ -8,6 +8,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/cassidy-run/cassidy/internal/visible"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -21,23 +22,57 @@ func (r *Review) Changes(list []tool.Change) {
 		case isMove && from == i: // the origin
 			continue
 		case isMove:
-			r.file("moves", list[from].Path+" → "+c.Path, changeNotes(&tool.Change{Path: c.Path, Before: list[from].Before, After: c.After}))
+			r.file("moves", list[from].Path+" → "+c.Path, nil, changeNotes(&tool.Change{Path: c.Path, Before: list[from].Before, After: c.After}))
 			continue
 		}
-		r.file(changeWord(c), c.Path, changeNotes(c))
-		if lines := changeLines(c); len(lines) > 0 {
+		lines := changeLines(c)
+		r.file(changeWord(c), c.Path, lines, changeNotes(c))
+		if len(lines) > 0 {
 			r.Parts = append(r.Parts, Part{Kind: Diff, Lines: lines})
 		}
 	}
 }
 
-// file adds the head of a file.
-func (r *Review) file(word, path string, notes []string) {
-	p := Part{Kind: Fact, Label: word, Lines: []Line{oneLine(Plain, 0, path)}, file: true}
+// file adds the head of a file: what is done to it, its path, and how many lines are added and removed.
+func (r *Review) file(word, path string, lines []Line, notes []string) {
+	p := Part{Kind: File, Label: word, Lines: []Line{oneLine(Plain, 0, path)}}
+	if sums := sums(lines); sums != "" {
+		p.Lines[0].Spans = append(p.Lines[0].Spans, visible.Span{Text: "  " + sums})
+	}
 	for _, text := range notes {
 		p.Lines = append(p.Lines, note(text))
 	}
 	r.Parts = append(r.Parts, p)
+}
+
+// sums counts the lines of a diff that are added and removed, as in "+2 −1".
+func sums(lines []Line) string {
+	added, removed := 0, 0
+	for i := range lines {
+		n := 1
+		if l := &lines[i]; l.blank() {
+			n = l.Size
+		}
+		switch lines[i].Sign {
+		case Added:
+			added += n
+		case Removed:
+			removed += n
+		}
+	}
+	var list []string
+	if added > 0 {
+		list = append(list, fmt.Sprintf("+%d", added))
+	}
+	if removed > 0 {
+		list = append(list, fmt.Sprintf("−%d", removed))
+	}
+	return strings.Join(list, " ")
+}
+
+// blank reports whether a line stands for a run of blank lines.
+func (l *Line) blank() bool {
+	return len(l.Spans) == 1 && l.Spans[0].Mark == visible.Space && l.Size == l.Spans[0].Size
 }
 
 // Diff adds the changes of a text.
@@ -144,7 +179,7 @@ func recordedDiff(text string) []Line {
 		switch {
 		case i < 2 || body == "":
 		case signs[body[0]] != "":
-			lines = append(lines, Line{signs[body[0]], 0, oneLine(Plain, 0, body[1:]).Spans, len(line) - 1})
+			lines = append(lines, Line{Sign: signs[body[0]], Spans: oneLine(Plain, 0, body[1:]).Spans, Size: len(line) - 1})
 		default:
 			lines = append(lines, Line{Sign: Hunk, Spans: oneLine(Plain, 0, body).Spans})
 		}
@@ -159,6 +194,7 @@ func diff(before, after string) (lines []Line) {
 		return appendLines(appendLines(nil, udiff.Delete, before), udiff.Insert, after)
 	}
 	for _, h := range u.Hunks {
+		first := len(lines)
 		lines = append(lines, Line{Sign: Hunk, Spans: note(fmt.Sprintf("@@ line %d @@", h.FromLine)).Spans})
 		for i := 0; i < len(h.Lines); {
 			var part strings.Builder
@@ -168,8 +204,29 @@ func diff(before, after string) (lines []Line) {
 			}
 			lines = appendLines(lines, kind, part.String())
 		}
+		number(lines[first:], h.FromLine, h.ToLine)
 	}
 	return lines
+}
+
+// number numbers the lines of a hunk. A run of blank lines is one line here.
+func number(lines []Line, old, new int) {
+	for i := range lines {
+		l := &lines[i]
+		n := 1
+		if l.blank() {
+			n = l.Size
+		}
+		switch l.Sign {
+		case Context:
+			l.Old, l.New = old, new
+			old, new = old+n, new+n
+		case Removed:
+			l.Old, old = old, old+n
+		case Added:
+			l.New, new = new, new+n
+		}
+	}
 }
 
 // appendLines appends lines of one kind of a diff.

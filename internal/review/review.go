@@ -6,6 +6,8 @@
 package review
 
 import (
+	"cmp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -16,8 +18,10 @@ import (
 
 // A Review is what a person decides on.
 type Review struct {
-	Title string
-	Parts []Part
+	Title   string
+	Subject string // the tool, and who calls it
+	Risk    bool   // the model may do what somebody else wants
+	Parts   []Part
 }
 
 // A Part is a fact, or a block of text.
@@ -25,14 +29,26 @@ type Part struct {
 	Kind  Kind
 	Label string // of a fact
 	Lines []Line
-	file  bool // it begins a file of several
+	Shown Shown
+	Fold  string // what a [Detail] is, where it is not shown: "3 defaults"; "" says nothing
 }
+
+// Shown is how much of a part is shown if not everything is. It is the rule of what must be seen before a yes: nothing that a
+// yes does may be in an [Aside] or a [Detail].
+type Shown string
+
+const (
+	Whole  Shown = ""       // as much as a screen has; what is left out must be seen before a yes
+	Aside  Shown = "aside"  // its first lines
+	Detail Shown = "detail" // nothing
+)
 
 // A Kind is how a part is shown.
 type Kind string
 
 const (
 	Fact  Kind = "fact"  // beside its label
+	File  Kind = "file"  // the head of a file, after what is done to it
 	Block Kind = "block" // below, with a margin
 	Diff  Kind = "diff"  // like a block, with signs
 )
@@ -43,6 +59,8 @@ type Line struct {
 	Depth int // how deep a text is inside other values
 	Spans []visible.Span
 	Size  int // of the untrusted text, in bytes, with its line end
+	// Old and New number the lines of a diff from 1; 0 is for the other of both, and for a line of a recorded diff.
+	Old, New int
 }
 
 // A Sign is what a line is.
@@ -60,69 +78,156 @@ const (
 
 // About is what is known of the caller, besides the question.
 type About struct {
-	Tool   string                       // the tool, with its title
-	From   string                       // where it comes from
-	Caller string                       // who makes the call
-	Args   *value.Dict                  // of the call to which an effect belongs
-	Words  func(tool.Capability) string // what a capability allows, or nil
+	Tool     string                       // the tool, with its title
+	From     string                       // where it comes from; "" for a tool of cassidy's own
+	Caller   string                       // who makes the call
+	Args     *value.Dict                  // of the call to which an effect belongs
+	Defaults map[string]bool              // the arguments that are as if they were left out
+	Words    func(tool.Capability) string // what a capability allows, or nil
 }
 
 // Of returns the review of a question.
 func Of(q *tool.Question, about *About) *Review {
-	r := &Review{}
+	r := &Review{Subject: q.Tool, Risk: strings.Contains(q.Why, "has read untrusted text")}
+	if about.Caller != "" {
+		r.Subject += " · " + about.Caller
+	}
 	if q.Kind != tool.QuestionApproval {
 		r.asked(q)
 		return r
 	}
 	switch {
-	case q.Func != "":
-		r.Title = "may this tool do this?"
 	case len(q.Changes) > 0:
-		r.Title = "may this tool change these files?"
-	default:
-		r.Title = "may this tool be called?"
-	}
-	name := about.Tool
-	if name == "" {
-		name = q.Tool
-	}
-	r.fact("tool", name)
-	r.fact("from", about.From)
-	r.fact("asked by", about.Caller)
-	r.fact("because", q.Reasoning)
-	r.fact("why", q.Why)
-	r.takes(q, about.Words)
-	switch {
+		r.Title = "Change " + count(len(q.Changes), "file") + "?"
+		r.Changes(q.Changes)
 	case q.Func != "":
-		r.fact("now", q.Func+" with")
-		r.values(q.Args)
-		if about.Args.Len() > 0 && !value.Equal(about.Args, q.Args) {
-			r.fact("called", "with")
-			r.values(about.Args)
-		}
-	case len(q.Changes) > 0: // the changes are all that a yes does
-		r.Parts = append(r.Parts, Part{Kind: Fact, Label: "with"})
-		r.values(brief(q.Args))
+		r.Title = "Do this?"
+		r.effect(q.Func, q.Args)
 	default:
-		r.Parts = append(r.Parts, Part{Kind: Fact, Label: "with"})
-		r.values(q.Args)
+		r.Title = "Call this tool?"
+		r.call(q, about)
 	}
-	r.Changes(q.Changes)
+	r.fact("from", about.From)
+	r.can(q, about.Words)
+	if len(q.Changes) == 0 || r.Risk || q.Why != "the call changes files" {
+		r.fact("why", q.Why)
+	}
+	if r.fact("because", q.Reasoning) {
+		r.Parts[len(r.Parts)-1].Shown = Aside
+	}
+	if about.Tool != "" {
+		r.detail(Part{Kind: Fact, Label: "tool", Lines: textLines(Plain, 0, about.Tool)})
+	}
+	switch {
+	case q.Func != "" && about.Args.Len() > 0 && !value.Equal(about.Args, q.Args):
+		r.detail(Part{Kind: Fact, Label: "called", Lines: []Line{note("with")}}, block(about.Args))
+	case len(q.Changes) > 0: // they are all that a yes does
+		r.detail(Part{Kind: Fact, Label: "called", Lines: []Line{note("with")}}, block(brief(q.Args)))
+	}
 	return r
+}
+
+// effect adds an effect: what it sends or runs first, and then its other arguments.
+func (r *Review) effect(name string, args *value.Dict) {
+	first, rest := "", args
+	switch {
+	case strings.HasPrefix(name, "http."):
+		if url, ok := text(args, "url"); ok {
+			r.Title = "Send this request?"
+			first, rest = strings.ToUpper(strings.TrimPrefix(name, "http."))+" "+url, without(args, "url")
+		}
+	case strings.HasPrefix(name, "shell."):
+		r.Title = "Run this command?"
+		if command, ok := text(args, "command"); ok {
+			first, rest = command, without(args, "command")
+		}
+	}
+	r.fact("does", name)
+	if first != "" {
+		r.Text(first)
+	}
+	if rest.Len() > 0 || first == "" {
+		r.Parts = append(r.Parts, block(rest))
+	}
+}
+
+// call adds the arguments of a call.
+func (r *Review) call(q *tool.Question, about *About) {
+	rest := q.Args
+	if about.From == "" && about.Tool != "" { // a tool of cassidy's own does what it says
+		if command, ok := text(rest, "command"); ok {
+			r.Title = "Run this command?"
+			r.Text(command)
+			rest = without(rest, "command")
+		} else if url, ok := text(rest, "url"); ok {
+			r.Title = "Send this request?"
+			method, _ := text(rest, "method")
+			r.Text(cmp.Or(method, "GET") + " " + url)
+			rest = without(without(rest, "url"), "method")
+		}
+	}
+	given, defaults := &value.Dict{}, &value.Dict{}
+	for k, v := range rest.All() {
+		if name, _ := k.(string); about.Defaults[name] {
+			defaults.Put(name, v)
+		} else {
+			given.Put(name, v)
+		}
+	}
+	if given.Len() > 0 {
+		r.Parts = append(r.Parts, block(given))
+	}
+	if defaults.Len() > 0 {
+		p := block(defaults)
+		p.Fold = count(defaults.Len(), "default")
+		r.detail(p)
+	}
+}
+
+// text returns an argument that is a text.
+func text(args *value.Dict, name string) (string, bool) {
+	v, _ := args.Get(name)
+	s, ok := v.(string)
+	return s, ok
+}
+
+// without returns arguments without one of them.
+func without(args *value.Dict, name string) *value.Dict {
+	rest := &value.Dict{}
+	for k, v := range args.All() {
+		if k != name {
+			rest.Put(k.(string), v)
+		}
+	}
+	return rest
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
+}
+
+// detail adds parts that are shown with everything else only.
+func (r *Review) detail(parts ...Part) {
+	for _, p := range parts {
+		p.Shown = Detail
+		r.Parts = append(r.Parts, p)
+	}
 }
 
 // asked adds the question of a script, or the one whether to repeat an effect.
 func (r *Review) asked(q *tool.Question) {
-	r.Title = "a question for you"
+	r.Title = "A question for you"
 	unknown := q.Kind == tool.QuestionUnknown
 	if unknown {
-		r.Title = "do this again?"
+		r.Title = "Do this again?"
 	}
-	r.fact("asked by", q.Tool)
 	r.fact("run", q.Run)
 	if unknown {
 		r.fact("began", q.Func+" with")
-		r.values(q.Args)
+		r.Parts = append(r.Parts, block(q.Args))
 		r.fact("but", "the run was interrupted, and the result is unknown")
 		r.fact("yes", "does it again")
 		if q.TakesDone() {
@@ -134,15 +239,17 @@ func (r *Review) asked(q *tool.Question) {
 }
 
 // fact adds a fact unless its text is empty.
-func (r *Review) fact(label, text string) {
+func (r *Review) fact(label, text string) bool {
 	if text != "" {
 		r.Parts = append(r.Parts, Part{Kind: Fact, Label: label, Lines: textLines(Plain, 0, text)})
 	}
+	return text != ""
 }
 
-// takes adds what a yes allows, the most dangerous first.
-func (r *Review) takes(q *tool.Question, words func(tool.Capability) string) {
-	p := Part{Kind: Fact, Label: "takes"}
+// can adds what a yes allows, the most dangerous first.
+func (r *Review) can(q *tool.Question, words func(tool.Capability) string) {
+	p := Part{Kind: Fact, Label: "can"}
+	var files []string
 	for _, acts := range []bool{true, false} {
 		for _, c := range q.Capabilities {
 			if c.Acts() != acts {
@@ -150,20 +257,25 @@ func (r *Review) takes(q *tool.Question, words func(tool.Capability) string) {
 			}
 			text := c.String()
 			if words != nil {
-				text += " — " + words(c)
+				text = words(c)
 			}
 			p.Lines = append(p.Lines, oneLine(Plain, 0, text))
+			if c.Name == "fs.write" && c.Target != "" {
+				files = append(files, c.Target)
+			}
 		}
 	}
 	server, _, attached := strings.Cut(q.Tool, ".") // no other tool has a name with a dot
 	switch {
+	case len(q.Changes) > 0 && len(files) == len(q.Capabilities) && len(files) > 0:
+		r.Parts = append(r.Parts, Part{Kind: Fact, Label: "may write", Lines: []Line{oneLine(Plain, 0, strings.Join(files, ", ")+" only")}})
 	case len(p.Lines) > 0:
 		r.Parts = append(r.Parts, p)
 	case q.Func != "" || q.Changes != nil:
 	case attached:
-		r.fact("takes", "whatever the server "+server+" may do: it makes the call")
+		r.fact("can", "do whatever the server "+server+" may do: it makes the call")
 	default:
-		r.fact("takes", "nothing: the tool can only compute")
+		r.fact("can", "only compute")
 	}
 }
 
@@ -176,7 +288,7 @@ func (r *Review) Text(text string) {
 func textLines(sign Sign, depth int, text string) []Line {
 	var lines []Line
 	for _, l := range visible.Lines(text) {
-		lines = append(lines, Line{sign, depth, l.Spans, l.Size})
+		lines = append(lines, Line{Sign: sign, Depth: depth, Spans: l.Spans, Size: l.Size})
 	}
 	if lines == nil {
 		return []Line{{Sign: sign, Depth: depth}}
@@ -186,7 +298,7 @@ func textLines(sign Sign, depth int, text string) []Line {
 
 // oneLine returns a text as one line, in which line ends are marked.
 func oneLine(sign Sign, depth int, text string) Line {
-	return Line{sign, depth, visible.Spans(text), len(text)}
+	return Line{Sign: sign, Depth: depth, Spans: visible.Spans(text), Size: len(text)}
 }
 
 // note returns a line that is not a part of what is reviewed.
@@ -201,6 +313,9 @@ type Row struct {
 	Folded bool // it continues the row above
 	Spans  []visible.Span
 	Hidden Hidden // what is not shown between the rows above and below
+	Free   bool   // what is not shown need not be seen before a yes
+	// Old and New are the numbers of a line in a diff, and Digits is how many they have; 0 is for a row without.
+	Old, New, Digits int
 }
 
 // A RowKind is what a row belongs to.
@@ -208,6 +323,7 @@ type RowKind string
 
 const (
 	FactRow   RowKind = "fact"
+	FileRow   RowKind = "file"
 	BlockRow  RowKind = "block"
 	HiddenRow RowKind = "hidden"
 )
@@ -232,6 +348,7 @@ func (h *Hidden) Add(other Hidden) {
 // The limits of a review that is not shown in full: some screens.
 const (
 	maxFact  = 8  // rows of a fact
+	maxAside = 3  // rows of what a yes does not do
 	maxBlock = 30 // rows of values
 	maxDiff  = 40 // rows of one file's diff
 	maxDiffs = 80 // rows of all diffs
@@ -241,8 +358,9 @@ const (
 // The columns before the text of rows.
 const (
 	LabelColumns  = 9
-	FactColumns   = LabelColumns + 3
+	FactColumns   = LabelColumns + 4
 	MarginColumns = 4
+	fileColumns   = 11 // before a path: what is done to the file
 	DepthColumns  = 2
 	minColumns    = 10 // for text, however narrow the terminal is
 )
@@ -253,7 +371,7 @@ func (r *Review) Rows(columns int, all bool) (rows []Row, hidden Hidden) {
 	left := maxDiffs
 	files := 0
 	for i := range r.Parts {
-		if r.Parts[i].file {
+		if r.Parts[i].Kind == File {
 			files++
 		}
 	}
@@ -261,14 +379,20 @@ func (r *Review) Rows(columns int, all bool) (rows []Row, hidden Hidden) {
 	var skipped Hidden
 	for i := range r.Parts {
 		p := &r.Parts[i]
-		if p.file {
+		if p.Kind == File {
 			file++
 		}
 		most, tail := p.limits(left)
 		own := p.rows(columns)
+		if p.Shown == Detail && !all {
+			if p.Fold != "" {
+				rows = append(rows, Row{Kind: HiddenRow, Label: p.Fold, Free: true})
+			}
+			continue
+		}
 		if tail := maxFiles / 4; !all && files > maxFiles && file > maxFiles-tail && file <= files-tail {
 			skipped.Add(sizeOf(own))
-			if p.file {
+			if p.Kind == File {
 				skipped.Files++
 			}
 			continue
@@ -287,9 +411,11 @@ func (r *Review) Rows(columns int, all bool) (rows []Row, hidden Hidden) {
 		}
 		cut := sizeOf(own[most-tail : len(own)-tail])
 		rows = append(rows, own[:most-tail]...)
-		rows = append(rows, Row{Kind: HiddenRow, Hidden: cut})
+		rows = append(rows, Row{Kind: HiddenRow, Hidden: cut, Free: p.Shown == Aside})
 		rows = append(rows, own[len(own)-tail:]...)
-		hidden.Add(cut)
+		if p.Shown != Aside {
+			hidden.Add(cut)
+		}
 	}
 	return rows, hidden
 }
@@ -297,10 +423,12 @@ func (r *Review) Rows(columns int, all bool) (rows []Row, hidden Hidden) {
 // limits returns how many rows of a part are shown, and how many of these are its last ones.
 // left is what other diffs have left.
 func (p *Part) limits(left int) (most, tail int) {
-	switch p.Kind {
-	case Fact:
+	switch {
+	case p.Shown == Aside:
+		return maxAside, 0
+	case p.Kind == Fact, p.Kind == File:
 		most = maxFact
-	case Diff:
+	case p.Kind == Diff:
 		most = min(maxDiff, left)
 	default:
 		most = maxBlock
@@ -311,21 +439,25 @@ func (p *Part) limits(left int) (most, tail int) {
 // rows returns all rows of a part.
 func (p *Part) rows(columns int) []Row {
 	kind, before := BlockRow, MarginColumns
-	if p.Kind == Fact {
+	switch p.Kind {
+	case Fact:
 		kind, before = FactRow, FactColumns
+	case File:
+		kind, before = FileRow, fileColumns
 	}
 	if len(p.Lines) == 0 {
 		return []Row{{Kind: kind, Label: p.Label}}
 	}
 	var rows []Row
+	digits := p.digits()
 	for i, l := range p.Lines {
 		width := columns - before - DepthColumns*l.Depth
 		if l.Sign == Context || l.Sign == Removed || l.Sign == Added {
-			width--
+			width -= SignColumns(digits)
 		}
-		pieces := visible.Fold(l.Spans, max(width, minColumns))
+		pieces := visible.Fold(l.Spans, max(width, minColumns), p.Kind == Fact || p.Kind == Block)
 		for j, spans := range pieces {
-			row := Row{Kind: kind, Sign: l.Sign, Depth: l.Depth, Folded: j > 0, Spans: spans}
+			row := Row{Kind: kind, Sign: l.Sign, Depth: l.Depth, Folded: j > 0, Spans: spans, Old: l.Old, New: l.New, Digits: digits}
 			if i == 0 && j == 0 {
 				row.Label = p.Label
 			}
@@ -337,6 +469,41 @@ func (p *Part) rows(columns int) []Row {
 		}
 	}
 	return rows
+}
+
+// SignColumns returns how many columns a line of a diff has before its text: the numbers of its line and its sign.
+func SignColumns(digits int) int {
+	if digits == 0 {
+		return 1
+	}
+	return 2*digits + 4
+}
+
+// digits returns how many digits the numbers of lines have.
+func (p *Part) digits() (n int) {
+	for i := range p.Lines {
+		if most := max(p.Lines[i].Old, p.Lines[i].New); most > 0 {
+			n = max(n, len(strconv.Itoa(most)))
+		}
+	}
+	return n
+}
+
+// Marks returns how many characters of a review are marked since nobody can see them, and since they look like others.
+func (r *Review) Marks() (invisible, alike int) {
+	for i := range r.Parts {
+		for _, l := range r.Parts[i].Lines {
+			for _, s := range l.Spans {
+				switch s.Mark {
+				case visible.Invisible:
+					invisible += s.Chars()
+				case visible.Alike:
+					alike += s.Chars()
+				}
+			}
+		}
+	}
+	return invisible, alike
 }
 
 func sizeOfSpans(spans []visible.Span) (n int) {
@@ -392,7 +559,7 @@ func (r *Review) Dict() *value.Dict {
 		parts = append(parts, part)
 	}
 	lines, bytes := r.Size()
-	return value.NewDict("title", r.Title, "parts", parts, "lines", int64(lines), "bytes", int64(bytes))
+	return value.NewDict("title", r.Title, "subject", r.Subject, "parts", parts, "lines", int64(lines), "bytes", int64(bytes))
 }
 
 // shown returns the text of a line.

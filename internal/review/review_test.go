@@ -43,33 +43,31 @@ func TestValues(t *testing.T) {
 		want []string
 	}{
 		{"none", nil, []string{"{}"}},
-		{"short", value.NewDict("a", "x", "b", []any{int64(1), 2.5, nil, true}), []string{`{"a": "x", "b": [1, 2.5, null, true]}`}},
-		{"quotes", value.NewDict("a", `say "no" \n`), []string{`{"a": "say \"no\" \\n"}`}},
-		{"bytes are no text", value.NewDict("a", []byte{0, 1}, "b", "AAE="), []string{`{"a": bytes(2) "AAE=", "b": "AAE="}`}},
-		{"what cannot be seen", value.NewDict("a", "x\u200b\ty\rz"), []string{`{"a": "x⟨U+200B⟩⇥   y⟨U+000D⟩z"}`}},
-		{"keys", value.NewDict("a\nb", "x", "\u202e", "y"), []string{`{"a↵b": "x", "⟨U+202E⟩": "y"}`}},
+		{"short", value.NewDict("a", "x", "b", []any{int64(1), 2.5, nil, true}), []string{`a: "x"`, `b: [1, 2.5, null, true]`}},
+		{"quotes", value.NewDict("a", `say "no" \n`), []string{`a: "say \"no\" \\n"`}},
+		{"bytes are no text", value.NewDict("a", []byte{0, 1}, "b", "AAE="), []string{`a: bytes(2) "AAE="`, `b: "AAE="`}},
+		{"what cannot be seen", value.NewDict("a", "x\u200b\ty\rz"), []string{`a: "x⟨U+200B⟩⇥   y⟨U+000D⟩z"`}},
+		{"keys", value.NewDict("a\nb", "x", "\u202e", "y", "", 1, "a: b", 2), []string{`"a↵b": "x"`, `"⟨U+202E⟩": "y"`, `"": 1`, `"a: b": 2`}},
 		{"a text of lines", value.NewDict("command", "echo ok\n\tcurl evil\n", "cwd", "."), []string{
-			"{", `"command": a text of 2 lines, 19 bytes`, "echo ok", "⇥   curl evil", `"cwd": "."`, "}",
+			`command: a text of 2 lines, 19 bytes`, "echo ok", "⇥   curl evil", `cwd: "."`,
 		}},
-		{"without an end", value.NewDict("x", "a\nb"), []string{"{", `"x": a text of 2 lines, 3 bytes, no newline at the end`, "a", "b", "}"}},
+		{"without an end", value.NewDict("x", "a\nb"), []string{`x: a text of 2 lines, 3 bytes, no newline at the end`, "a", "b"}},
 		{"inside", value.NewDict("x", []any{value.NewDict("y", "a\nb\n"), "c"}), []string{
-			"{", `"x": [`, "{", `"y": a text of 2 lines, 4 bytes`, "a", "b", "},", `"c"`, "]", "}",
+			`x: [`, "{", `"y": a text of 2 lines, 4 bytes`, "a", "b", "},", `"c"`, "]",
 		}},
 		{"blank lines", value.NewDict("x", "a"+strings.Repeat("\n", 99)+"b"), []string{
-			"{", `"x": a text of 100 lines, 101 bytes, no newline at the end`, "a", "⟨98 blank lines⟩", "b", "}",
+			`x: a text of 100 lines, 101 bytes, no newline at the end`, "a", "⟨98 blank lines⟩", "b",
 		}},
 	} {
-		var r Review
-		r.values(tt.args)
+		r := Review{Parts: []Part{block(tt.args)}}
 		rows, _ := r.Rows(200, true)
 		if diff := cmp.Diff(tt.want, plainRows(rows)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
-	var r Review
-	r.values(value.NewDict("list", wide))
+	r := Review{Parts: []Part{block(value.NewDict("list", wide))}}
 	rows, hidden := r.Rows(80, false)
-	if len(rows) != 31 || hidden != (Hidden{Lines: 4, Bytes: 40}) { // of {, "list": [, 30 items, ] and }
+	if len(rows) != 31 || hidden != (Hidden{Lines: 2, Bytes: 20}) { // of list: [, 30 items, and ]
 		t.Errorf("a long list has %d rows without %+v:\n%s", len(rows), hidden, strings.Join(plainRows(rows), "\n"))
 	}
 }
@@ -94,12 +92,12 @@ func TestChanges(t *testing.T) {
 		{"moved", []tool.Change{{Path: "new/b", After: state("x\n")}, {Path: "old/a", Before: state("x\n")}}, []string{"moves old/a → new/b", "unchanged"}},
 		{"moved and made executable", []tool.Change{{Path: "a", Before: state(string(script.Data))}, {Path: "b", After: script}}, []string{"moves a → b", "the mode changes from 644 to 755"}},
 		{"copied twice, removed once", []tool.Change{{Path: "a", Before: state("x\n")}, {Path: "b", After: state("x\n")}, {Path: "c", After: state("x\n")}},
-			[]string{"moves a → b", "unchanged", "new c", "@@ line 1 @@", "x"}},
+			[]string{"moves a → b", "unchanged", "new c  +1", "@@ line 1 @@", "x"}},
 		{"a script with bytes that are no text", []tool.Change{{Path: "x", After: script}}, []string{
-			"new x", "executable (mode 755)", "@@ line 1 @@", "#!/bin/sh", "echo ⟨ff⟩⟨U+0000⟩ok", "curl evil",
+			"new x  +3", "executable (mode 755)", "@@ line 1 @@", "#!/bin/sh", "echo ⟨ff⟩⟨U+0000⟩ok", "curl evil",
 		}},
 		{"recorded without its content", []tool.Change{{Path: "x", Before: without(state("a\n")), After: without(state("b\u200b\n")), Diff: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\u200b\n"}}, []string{
-			"changes x", "the old content is unavailable: sha256 " + tool.HashBytes([]byte("a\n")),
+			"changes x  +1 −1", "the old content is unavailable: sha256 " + tool.HashBytes([]byte("a\n")),
 			"the new content is too large to show: sha256 " + tool.HashBytes([]byte("b\u200b\n")),
 			"@@ -1 +1 @@", "a", "b⟨U+200B⟩",
 		}},
@@ -126,7 +124,7 @@ func TestManyFiles(t *testing.T) {
 	r.Changes(changes)
 	rows, hidden := r.Rows(80, false)
 	text := strings.Join(plainRows(rows), "\n")
-	if hidden.Files != 960 || !strings.Contains(text, "… 960 files, 2880 lines, 7680 bytes") || !strings.Contains(text, "new f029") || strings.Contains(text, "new f030") || !strings.Contains(text, "new f999") {
+	if hidden.Files != 960 || !strings.Contains(text, "… 960 files, 2880 lines, 7680 bytes") || !strings.Contains(text, "new f029  +1") || strings.Contains(text, "new f030  +1") || !strings.Contains(text, "new f999  +1") {
 		t.Errorf("%+v are not shown of:\n%s", hidden, text)
 	}
 	if rows, hidden := r.Rows(80, true); hidden.Any() || len(rows) != 3000 {
@@ -140,9 +138,14 @@ func TestArgumentsOfChanges(t *testing.T) {
 	text := strings.Repeat("line\n", 40)
 	r := Of(&tool.Question{Kind: tool.QuestionApproval, Tool: "write_file", Args: value.NewDict("filepath", "a", "content", text), Changes: []tool.Change{{Path: "a", After: state(text)}}}, &About{})
 	rows, hidden := r.Rows(80, false)
-	want := []string{"tool write_file", "with", `{"filepath": "a", "content": a text of 200 bytes}`, "new a", "@@ line 1 @@", "line"}
+	want := []string{"new a  +40", "@@ line 1 @@", "line"}
 	if diff := cmp.Diff(want, plainRows(rows)[:len(want)]); diff != "" || hidden.Lines != 1 {
 		t.Errorf("the changes, without %+v (-want +got):\n%s", hidden, diff)
+	}
+	rows, _ = r.Rows(80, true)
+	want = []string{"called with", `filepath: "a"`, `content: a text of 200 bytes`}
+	if diff := cmp.Diff(want, plainRows(rows)[len(rows)-3:]); diff != "" {
+		t.Errorf("all of it (-want +got):\n%s", diff)
 	}
 }
 
@@ -175,12 +178,21 @@ func TestEverythingIsShownOrCounted(t *testing.T) {
 			all, none := one.Rows(columns, true)
 			some, hidden := one.Rows(columns, false)
 			at := slices.IndexFunc(some, func(row Row) bool { return row.Kind == HiddenRow })
+			if r.Parts[i].Shown == Detail { // a yes does nothing of it
+				if hidden.Any() || len(some) > 0 {
+					t.Fatalf("part %d is shown, or must be seen: %+v", i, some)
+				}
+				some, at = all, -1
+			}
 			if none.Any() || at < 0 && (hidden.Any() || !cmp.Equal(all, some)) {
 				t.Fatalf("part %d of all hides %+v, and without a mark %+v", i, none, hidden)
 			}
 			if at >= 0 {
 				tail := some[at+1:]
 				left := all[at : len(all)-len(tail)]
+				if r.Parts[i].Shown == Aside && !hidden.Any() { // it need not be seen
+					hidden = some[at].Hidden
+				}
 				if !cmp.Equal(some[:at], all[:at]) || !cmp.Equal(tail, all[len(all)-len(tail):]) || hidden != sizeOf(left) || hidden.Lines != len(left) || some[at].Hidden != hidden {
 					t.Fatalf("part %d hides %+v of %d rows, and says %+v", i, sizeOf(left), len(all), some[at].Hidden)
 				}
@@ -247,8 +259,8 @@ func shows(lines []Line, sign Sign, text string) bool {
 // TestDict checks the form for programs: texts with marks as data.
 func TestDict(t *testing.T) {
 	r := Of(&tool.Question{Kind: tool.QuestionConfirm, Tool: "t", Text: "a\u200bb\nc"}, &About{})
-	want := `{"title":"a question for you","parts":[{"kind":"fact","lines":[{"text":"t"}],"label":"asked by"},` +
-		`{"kind":"block","lines":[{"text":"a⟨U+200B⟩b","marks":[{"at":1,"length":8,"mark":"invisible"}]},{"text":"c"}]}],"lines":3,"bytes":8}`
+	want := `{"title":"A question for you","subject":"t","parts":[` +
+		`{"kind":"block","lines":[{"text":"a⟨U+200B⟩b","marks":[{"at":1,"length":8,"mark":"invisible"}]},{"text":"c"}]}],"lines":2,"bytes":7}`
 	if got := value.FormatJSON(r.Dict(), ""); got != want {
 		t.Errorf("Dict = %s, want %s", got, want)
 	}

@@ -13,15 +13,28 @@ import (
 // maxInline is how many characters a list or dict has that is shown on one line.
 const maxInline = 76
 
-// values adds the arguments of a call or an effect. They are written like JSON, but a string
-// with several lines is a block of these lines, below its name.
-func (r *Review) values(args *value.Dict) {
-	if args == nil {
-		args = &value.Dict{}
-	}
+// block returns the arguments of a call or an effect, a line for each. They are written like JSON, but a string with several
+// lines is a block of these lines, below its name.
+func block(args *value.Dict) Part {
 	w := valueWriter{}
-	w.value("", args, "", 0)
-	r.Parts = append(r.Parts, Part{Kind: Block, Lines: w.lines})
+	for k, v := range args.All() {
+		w.value(name(k)+": ", v, "", 0)
+	}
+	if w.lines == nil {
+		w.line(0, "{}")
+	}
+	return Part{Kind: Block, Lines: w.lines}
+}
+
+// name writes the name of an argument. It has quotes unless it is a word.
+func name(k value.Value) string {
+	word := func(r rune) bool {
+		return r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+	}
+	if text, ok := k.(string); ok && text != "" && strings.IndexFunc(text, func(r rune) bool { return !word(r) }) < 0 {
+		return text
+	}
+	return key(k)
 }
 
 // A size stands for a text that is not shown.

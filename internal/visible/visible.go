@@ -30,6 +30,16 @@ type Span struct {
 	Size int    // of the part, in bytes
 }
 
+// Chars returns how many characters a mark stands for.
+func (s Span) Chars() int {
+	if _, times, ok := strings.Cut(s.Text, " ×"); ok {
+		if n, err := strconv.Atoi(strings.TrimRight(times, "⟩")); err == nil {
+			return n
+		}
+	}
+	return 1
+}
+
 // A Mark is the reason why a part of a text is not shown as it is.
 type Mark string
 
@@ -298,10 +308,10 @@ func name(char string, r rune, m Mark, n int) string {
 	return mark("%s", text)
 }
 
-// Fold cuts a line into pieces of at most some columns. A character that may be wide counts
-// as two, so that no terminal breaks a piece again. A mark is broken only if it is longer
-// than a line.
-func Fold(line []Span, columns int) [][]Span {
+// Fold cuts a line into pieces of at most some columns, with words set after spaces where it can. A
+// character that may be wide counts as two, so that no terminal breaks a piece again. A mark is
+// broken only if it is longer than a line.
+func Fold(line []Span, columns int, words bool) [][]Span {
 	var pieces [][]Span
 	var piece []Span
 	used := 0
@@ -317,11 +327,15 @@ func Fold(line []Span, columns int) [][]Span {
 		for i, r := range s.Text {
 			n := columnsOf(r)
 			if used > 0 && used+n > columns {
-				if i > start {
-					piece = append(piece, s.cut(start, i))
+				to := i
+				if space := strings.LastIndexByte(s.Text[start:i], ' '); words && s.Mark == "" && space > 0 {
+					to = start + space + 1
+				}
+				if to > start {
+					piece = append(piece, s.cut(start, to))
 				}
 				end()
-				start = i
+				start, used = to, Columns(s.Text[to:i])
 			}
 			used += n
 		}

@@ -48,7 +48,7 @@ func TestMessageIsNotFolded(t *testing.T) {
 	why := strings.Repeat("the model has read untrusted text ", 20) + "(earlier in this conversation)"
 	long := strings.Repeat("word ", 50) + "end"
 	text, ok := messageOf(&tool.Question{Kind: tool.QuestionApproval, Tool: "t", Why: why, Args: value.NewDict("text", long+"\n"+long)})
-	if !ok || !strings.Contains(text, "why: "+why+"\n") || strings.Count(text, long) != 2 {
+	if !ok || !strings.HasSuffix(text, "\nwhy: "+why) || strings.Count(text, long) != 2 {
 		t.Errorf("the message is %q", text)
 	}
 }

@@ -23,7 +23,7 @@ func messageOf(q *tool.Question) (text string, ok bool) {
 	r := review.Of(q, &review.About{})
 	rows, _ := r.Rows(math.MaxInt32, true) // the client folds long lines
 	var b strings.Builder
-	b.WriteString(r.Title)
+	b.WriteString(r.Title + "\ntool: " + visible.Line(r.Subject))
 	for i := range rows {
 		b.WriteString("\n" + rowText(&rows[i]))
 	}

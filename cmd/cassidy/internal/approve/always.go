@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -35,11 +36,15 @@ func (a *Asker) covered(q *approval) bool {
 // savesRules reports whether rules in the user's config would answer the question, and can be added.
 func (a *Asker) savesRules(q *approval) bool { return a.AddRules != nil && len(q.rules) > 0 }
 
+// untilEnd says for how long a yes holds.
+const untilEnd = "approved until cassidy ends"
+
 // always asks for how long a yes is to hold: until the command ends, or in this project by
 // rules in the user's config, which it adds. ok is false if the person wants neither.
 func (a *Asker) always(ctx context.Context, q *approval) (answer tool.Answer, ok bool, err error) {
 	rules := ruleTexts(q.rules)
 	if !a.savesRules(q) {
+		a.tell(draw.Done, untilEnd)
 		return tool.Answer{Yes: true, Always: true}, true, nil
 	}
 	a.Term.Print("  s  approve " + kindText(q) + ", until cassidy ends or " + q.tool.Name + " changes\n" +
@@ -48,13 +53,14 @@ func (a *Asker) always(ctx context.Context, q *approval) (answer tool.Answer, ok
 		a.Term.Print("       - " + text + "\n")
 	}
 	for {
-		a.prompt("[s]ession [p]roject [N]either")
+		a.prompt("s session", "p project", "N neither")
 		line, err := a.Term.ReadLine(ctx)
 		if err != nil {
 			return tool.Answer{}, false, a.left(ctx)
 		}
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "s", "session":
+			a.tell(draw.Done, untilEnd)
 			return tool.Answer{Yes: true, Always: true}, true, nil
 		case "p", "project":
 			change, err := a.AddRules(q.rules)
@@ -66,7 +72,8 @@ func (a *Asker) always(ctx context.Context, q *approval) (answer tool.Answer, ok
 				continue
 			}
 			a.noteAdded(q.rules)
-			a.Term.Print("cassidy: added to " + ui.VisibleLine(a.Config) + "; to be asked again, delete these lines:\n" + ui.Visible(change.Lines))
+			a.tell(draw.Done, "added to "+ui.VisibleLine(a.Config)+"; to be asked again, delete these lines:")
+			a.Term.Print(ui.Visible(change.Lines))
 			return tool.Answer{Yes: true}, true, nil
 		case "", "n", "no", "neither":
 			return tool.Answer{}, false, nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/internal/review"
@@ -196,13 +197,17 @@ func (a *Asker) ask(ctx context.Context, q *approval) (tool.Answer, error) {
 	}
 	var edited *value.Dict
 	editable := q.Func == "" && len(q.Changes) == 0
-	choices := "[y]es [N]o [v]iew [a]lways [r]ule [?]"
+	choices := []string{"v view", "a always", "r rule", "? help"}
 	if editable {
-		choices = "[y]es [N]o [e]dit [v]iew [a]lways [r]ule [?]"
+		choices = append([]string{"e edit"}, choices...)
 	}
 	hidden := a.page(false, q.review())
 	for {
-		a.prompt(choices)
+		if hidden.Any() {
+			a.prompt(append([]string{"v view all first, then y", "N no"}, slices.DeleteFunc(slices.Clone(choices), func(c string) bool { return c == "v view" })...)...)
+		} else {
+			a.prompt(append([]string{"y yes", "N no"}, choices...)...)
+		}
 		line, err := a.Term.ReadLine(ctx)
 		if err != nil {
 			return tool.Answer{}, a.left(ctx)
@@ -212,6 +217,7 @@ func (a *Asker) ask(ctx context.Context, q *approval) (tool.Answer, error) {
 		case hidden.Any() && isOneOf(word, "y", "yes", "a", "always", "r", "rule"):
 			a.unseen(hidden)
 		case isOneOf(word, "y", "yes"):
+			a.tell(draw.Done, "approved once")
 			return tool.Answer{Yes: true, Args: edited}, nil
 		case isOneOf(word, "a", "always", "r", "rule"):
 			permanent := a.always
@@ -227,10 +233,12 @@ func (a *Asker) ask(ctx context.Context, q *approval) (tool.Answer, error) {
 				return answer, nil
 			}
 		case isOneOf(word, "", "n", "no"):
+			a.tell(draw.Failed, "refused")
 			return refusal(edited), nil
 		case isOneOf(word, "v", "view"):
-			a.view(ctx, q.review())
-			hidden = review.Hidden{}
+			if a.view(ctx, q.review()) {
+				hidden = review.Hidden{}
+			}
 		case editable && isOneOf(word, "e", "edit"):
 			args, err := a.edited(ctx, q)
 			if err != nil {
@@ -259,7 +267,7 @@ func refusal(edited *value.Dict) tool.Answer {
 
 // unseen reports that a yes needs a view first.
 func (a *Asker) unseen(hidden review.Hidden) {
-	a.Term.Print("cassidy: " + HiddenText(hidden) + " were not shown: type v to view them before you approve\n")
+	a.tell(draw.Folded, HiddenText(hidden)+" were not shown: type v to view them before you approve")
 }
 
 // left returns the error of a question after Ctrl-C or a hangup.
@@ -279,62 +287,91 @@ func (a *Asker) ended(ctx context.Context) error {
 
 // page shows a review, and returns what it does not show.
 func (a *Asker) page(all bool, r *review.Review) review.Hidden {
-	p := Page{Page: ui.Page{Paint: a.PaintOn(a.Term.Out)}, Width: a.Term.Width(), All: all}
+	p := a.newPage(all)
 	p.Review(r)
 	a.Term.Print("\n" + p.String())
 	return p.Hidden
 }
 
-// view shows a review in full, with the user's pager if it is longer than the terminal.
-func (a *Asker) view(ctx context.Context, r *review.Review) {
-	p := Page{Page: ui.Page{Paint: a.PaintOn(a.Term.Out)}, Width: a.Term.Width(), All: true}
-	p.Review(r)
-	if text := p.String(); a.Term.File == nil || !Paged(ctx, a.Printer, a.Term, text) {
-		a.Term.Print("\n" + text)
-	}
+// newPage returns an empty page for the terminal, whose width may have changed.
+func (a *Asker) newPage(all bool) *Page { return &Page{Screen: a.ScreenOf(a.Term.Out), All: all} }
+
+// tell prints a message to the person who is asked.
+func (a *Asker) tell(mark draw.Symbol, text string) {
+	a.Term.Print(strings.Join(a.ScreenOf(a.Term.Out).Quoted(mark, text), "\n") + "\n")
 }
 
-// Paged shows a text that is longer than the terminal with the user's pager. It reports
-// false if it is shorter, no pager is set, or it fails.
-func Paged(ctx context.Context, p *ui.Printer, t *ui.Terminal, text string) bool {
+// view shows a review in full, and reports whether all of it was shown.
+func (a *Asker) view(ctx context.Context, r *review.Review) bool {
+	p := a.newPage(true)
+	p.Review(r)
+	return View(ctx, a.Printer, a.Term, "\n"+p.String())
+}
+
+// View shows a text on a terminal: one that is longer than the terminal with the user's pager, or else in parts, with Enter for
+// the next one. It reports whether all of it was shown.
+func View(ctx context.Context, p *ui.Printer, t *ui.Terminal, text string) bool {
+	lines := strings.SplitAfter(text, "\n")
+	part := t.Height() - 2
+	if t.File == nil || len(lines) <= part || paged(ctx, p, t, text) {
+		if t.File == nil || len(lines) <= part {
+			t.Print(text)
+		}
+		return true
+	}
+	for ; len(lines) > part; lines = lines[part:] {
+		t.Print(strings.Join(lines[:part], "") + p.ScreenOf(t.Out).Prompt(ui.Count(len(lines)-part, "more line"), "Enter next", "q back"))
+		line, err := t.ReadLine(ctx)
+		if word := strings.ToLower(strings.TrimSpace(line)); err != nil || isOneOf(word, "q", "quit", "n", "no") {
+			return false
+		}
+	}
+	t.Print(strings.Join(lines, ""))
+	return true
+}
+
+// paged shows a text with the user's pager. It reports false if none is set, or it fails.
+func paged(ctx context.Context, p *ui.Printer, t *ui.Terminal, text string) bool {
 	pager, _ := p.Env("PAGER")
 	words := strings.Fields(pager)
-	if len(words) == 0 || strings.Count(text, "\n") < t.Height() {
+	if len(words) == 0 {
 		return false
 	}
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), t.Out, t.Out
 	cmd.Env = append(os.Environ(), "LESS="+cmp.Or(os.Getenv("LESS"), "-R"))
 	if err := cmd.Run(); err != nil {
-		t.Print("cassidy: " + ui.VisibleLine(words[0]+": "+err.Error()) + "\n")
+		t.Print(strings.Join(p.ScreenOf(t.Out).Message(draw.Failed, ui.VisibleLine(words[0]+": "+err.Error())), "\n") + "\n")
 		return false
 	}
 	return true
 }
 
-// enter ends each prompt.
-const enter = ", then Enter: "
-
-func (a *Asker) prompt(text string) { a.Term.Print("cassidy: " + text + enter) }
+// prompt shows what may be typed, before Enter.
+func (a *Asker) prompt(choices ...string) {
+	a.Term.Print(a.ScreenOf(a.Term.Out).Prompt(choices...))
+}
 
 // helpText explains the answers to a question. Each of them holds as described also after a model has
 // read untrusted text: no rule answers such a question.
 func (a *Asker) helpText(q *approval, editable bool) string {
-	edit, saved := "", ""
-	if editable {
-		edit = "  e  edit the parameters, then check and show them again\n"
-	}
-	rule := "  r  show why no rule answers this question\n"
-	if q.Each || a.AddRules != nil && len(q.Rules) > 0 {
-		rule = "  r  rule: approve permanently, in this project, exactly what is asked about and nothing else.\n" +
-			"     cassidy shows you the rule and the change of your config before it saves it.\n"
-	}
+	always := "always: approve all such questions of " + q.tool.Name + ", until cassidy ends, the tool changes or the model reads other untrusted text"
 	if a.savesRules(q) {
-		saved = "     Or permanently in this project, after you have seen the rule.\n"
+		always += "; or permanently in this project, after you have seen the rule"
 	}
-	return "  y  approve this call\n  n  refuse; Enter alone refuses too\n" + edit + "  v  view everything in full\n" +
-		"  a  always: approve all such questions of " + q.tool.Name + ", until cassidy ends, the tool changes\n" +
-		"     or the model reads other untrusted text.\n" + saved +
-		rule +
-		"  Ctrl-C  end the run\n"
+	rule := "show why no rule answers this question"
+	if q.Each || a.AddRules != nil && len(q.Rules) > 0 {
+		rule = "rule: approve permanently, in this project, exactly what is asked about and nothing else; cassidy shows you the rule and the change of your config before it saves it"
+	}
+	choices := [][2]string{{"y", "approve this call"}, {"n", "refuse; Enter alone refuses too"}}
+	if editable {
+		choices = append(choices, [2]string{"e", "edit the parameters, then check and show them again"})
+	}
+	choices = append(choices, [][2]string{{"v", "view everything in full"}, {"a", always}, {"r", rule}, {"Ctrl-C", "end the run"}}...)
+	var b strings.Builder
+	most := a.ScreenOf(a.Term.Out).Most()
+	for _, c := range choices {
+		b.WriteString(strings.Join(draw.Wrap("  "+c[0]+"  ", c[1], most), "\n") + "\n")
+	}
+	return b.String()
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -33,6 +34,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// enter ends each prompt.
+const enter = " › "
 
 // A person is a fake terminal that types the next text at each prompt. After the last
 // one it hangs up.
@@ -195,7 +199,7 @@ func TestApproveUntrusted(t *testing.T) {
 		switch {
 		case terminal && (err != nil || p.prompts() != 2 || !strings.Contains(strings.Join(strings.Fields(p.shown.String()), ""), strings.ReplaceAll("why"+why, " ", ""))):
 			t.Errorf("%v, asked %d times:\n%s", err, p.prompts(), p.shown.String())
-		case terminal && (!strings.Contains(p.shown.String(), "or the model reads other untrusted text.\n  r  show why no rule answers this question\n  Ctrl-C") || strings.Contains(p.shown.String(), "permanently")):
+		case terminal && (!strings.Contains(strings.Join(strings.Fields(p.shown.String()), " "), "or the model reads other untrusted text r show why no rule answers this question Ctrl-C") || strings.Contains(p.shown.String(), "permanently")):
 			t.Errorf("the help promises what a question about untrusted text does not do:\n%s", p.shown.String())
 		case !terminal && (err == nil || !strings.Contains(err.Error(), "ask: "+why)):
 			t.Errorf("without a terminal: %v", err)
@@ -210,17 +214,16 @@ func TestApprovePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-cassidy: may this tool be called?
-  tool      Put Note (put_note)
-  from      this project: .cassidy/tools/put_note.star
-  asked by  a model
-  because   to keep the note
-  why       it needs fs.write
-  takes     fs.write:notes/** — write, change and remove the files notes/**
-            env:HOME — read the environment variable HOME
-  with
-  │ {"filepath": "notes/a.txt", "count": 2}
-cassidy: [y]es [N]o [e]dit [v]iew [a]lways [r]ule [?], then Enter: `
+? Call this tool?                                                                 put_note · a model
+  │ filepath: "notes/a.txt"
+  │ count: 2
+  from       this project: .cassidy/tools/put_note.star
+  can        write, change and remove the files notes/**
+             read the environment variable HOME
+  why        it needs fs.write
+  because    to keep the note
+y yes · N no · e edit · v view · a always · r rule · ? help › ✗ refused
+`
 	if diff := gocmp.Diff(want, p.shown.String()); diff != "" {
 		t.Errorf("the question (-want +got):\n%s", diff)
 	}
@@ -235,12 +238,12 @@ func TestApproveEffect(t *testing.T) {
 	if want := (tool.Answer{Yes: true, Always: true}); err != nil || !gocmp.Equal(got, want) {
 		t.Errorf("answer = %+v, %v, want %+v", got, err, want)
 	}
-	for _, want := range []string{"may this tool do this?", "shell:git — run the command git", "now       shell.run with", `"push"`, `"filepath": "a"`} {
+	for _, want := range []string{"? Run this command?", "  can        run the command git\n", "  does       shell.run\n  │ argv: [\"git\", \"push\"]\n"} {
 		if !strings.Contains(p.shown.String(), want) {
 			t.Errorf("the question = %s\nwant %q in it", p.shown.String(), want)
 		}
 	}
-	if strings.Contains(p.shown.String(), "[e]dit") || p.prompts() != 2 {
+	if strings.Contains(p.shown.String(), "e edit") || p.prompts() != 2 {
 		t.Errorf("an effect was offered to be edited:\n%s", p.shown.String())
 	}
 }
@@ -271,43 +274,44 @@ func TestApproveChanges(t *testing.T) {
 	if _, err := askerOf(p, nil).approve(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
-	_, got, _ := strings.Cut(p.shown.String(), "  with\n")
-	want := `  │ {"filepath": "a"}
-  changes   changed.txt
-  │ @@ line 1 @@
-  │  one
-  │ -two
-  │ -three
-  │ +2
-  │ +three
+	_, got, _ := strings.Cut(p.shown.String(), "a model\n")
+	want := `  changed.txt  +2 −2
+  │ 1 1   one
+  │ 2   - two
+  │ 3   - three
+  │   2 + 2
+  │   3 + three
   │ (no newline at the end)
-  changes   crlf.txt
-  │ @@ line 1 @@
-  │ -a
-  │ +a⟨U+000D⟩
-  deletes   gone.txt
-  │ @@ line 1 @@
-  │ -bye
-  changes   image.png
-            binary: 6 bytes before, sha256 09824c6bec844d272dd1a01cd876409dfaf7b
-            650d0ec2fc2e88a1e6a8596f762
-            binary: 2 bytes after, sha256 b3d510ef04275ca8e698e5b3cbb0ece3949ef9
-            252f0cdc839e9ee347409a2209
-  mkdir     made
-  new       new.txt
-  │ @@ line 1 @@
-  │ +hello⇥   there
-  new       nothing.txt
-            empty
-  rmdir     old
-  changes   run.sh
-            the mode changes from 644 to 755
-  changes   unread.txt
-            the old content is unavailable: sha256 cba06b5736faf67e54b07b561eae9
-            4395e774c517a7d910a54369e1263ccfbd4
-  │ @@ line 1 @@
-  │ +new
-cassidy: [y]es [N]o [v]iew [a]lways [r]ule [?], then Enter: `
+  crlf.txt  +1 −1
+  │ 1   - a
+  │   1 + a⟨U+000D⟩
+  deletes  gone.txt  −1
+  │ 1   - bye
+  image.png
+    binary: 6 bytes before, sha256 09824c6bec844d272dd1a01cd876409dfaf7b650d0ec2fc2e88a1e6a85
+    96f762
+    binary: 2 bytes after, sha256 b3d510ef04275ca8e698e5b3cbb0ece3949ef9252f0cdc839e9ee347409
+    a2209
+  mkdir  made
+  new  new.txt  +1
+  │   1 + hello⇥   there
+  new  nothing.txt
+    empty
+  rmdir  old
+  run.sh
+    the mode changes from 644 to 755
+  unread.txt  +1
+    the old content is unavailable: sha256 cba06b5736faf67e54b07b561eae94395e774c517a7d910a54
+    369e1263ccfbd4
+  │   1 + new
+  from       this project: .cassidy/tools/put_note.star
+  can        write, change and remove the files notes/**
+             read the environment variable HOME
+  why        it needs fs.write
+  because    to keep the note
+! 1 invisible character
+y yes · N no · v view · a always · r rule · ? help › ✗ refused
+`
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("the changes (-want +got):\n%s", diff)
 	}
@@ -340,12 +344,10 @@ func TestApproveLongIsCut(t *testing.T) {
 			t.Error("what is long is not cut")
 		}
 		for _, want := range []string{
-			"… 108 lines (7992 bytes) not shown: type v to view all", // of 136 rows of 74 bytes 28 are shown
-			"… 140 lines (9520 bytes) not shown: type v to view all", // of 148 rows of 68 bytes 8 are shown
-			"… 461 lines (4149 bytes) not shown: type v to view all",
-			"… 501 lines (4500 bytes) not shown: type v to view all",
-			"… 501 lines (4502 bytes) not shown: type v to view all",
-			"… 2 lines (6 bytes) not shown: type v to view all",
+			" lines (4500 bytes) not shown: v, before y",
+			" lines (4502 bytes) not shown: v, before y",
+			" lines (4149 bytes) not shown: v, before y",
+			"▸ 2 lines (6 bytes) not shown: v, before y",
 		} {
 			if !strings.Contains(parts[0], want) {
 				t.Errorf("the short form has no %q:\n%s", want, parts[0])
@@ -362,12 +364,12 @@ func TestApproveLongIsCut(t *testing.T) {
 		if !strings.Contains(parts[1], "were not shown: type v to view them before you approve") {
 			t.Errorf("a yes before v is answered with %q", parts[1])
 		}
-		for _, want := range []string{"EVIL-PARAM", "EVIL-ONE", "EVIL-TWO", "EVIL-THREE", "+short"} {
+		for _, want := range []string{"EVIL-PARAM", "EVIL-ONE", "EVIL-TWO", "EVIL-THREE", "+ short"} {
 			if !strings.Contains(strings.NewReplacer("\n  │ ┊ ", "", "\n            ", "").Replace(parts[2]), want) {
 				t.Errorf("v does not show %s", want)
 			}
 		}
-		if strings.Contains(parts[2], "v shows all") {
+		if strings.Contains(parts[2], "not shown") {
 			t.Error("v leaves something out")
 		}
 	}
@@ -375,9 +377,9 @@ func TestApproveLongIsCut(t *testing.T) {
 
 // hostile is what a tool would have a person overlook.
 var hostile = []string{
-	"\x1b[2J\x1b[Hcassidy: [y]es [n]o [v]iew [a]lways [r]ule [?]" + enter, "\x1b]0;title\a", "\u009b31m", "a\rb", "a\b\b\b\bb", "x\u202etxt.exe", "\u2066a\u2069",
+	"\x1b[2J\x1b[Hy yes · N no · v view" + enter, "\x1b]0;title\a", "\u009b31m", "a\rb", "a\b\b\b\bb", "x\u202etxt.exe", "\u2066a\u2069",
 	"pay\u200bpal", "\ufeff", "\u00ad", "\u3164", "\u2800", "\U000e0041", "\u2028cassidy: approved", "a\u00a0b", "\xff\xfe", "\x00", "\x7f", "\u061c",
-	"ok\ncassidy: approved\n", "ok" + strings.Repeat(" ", 77) + "cassidy: [y]es", strings.Repeat("漢", 90), "\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\tcassidy: x",
+	"ok\ncassidy: approved\n", "ok" + strings.Repeat(" ", 77) + "y yes · N no", strings.Repeat("漢", 90), "\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\tcassidy: x",
 	"\v\fcassidy: y", "e\u0301", strings.Repeat("a", 1000), "",
 }
 
@@ -403,7 +405,7 @@ type tester interface {
 
 func checkHostile(t tester, text string, width int) {
 	t.Helper()
-	r := Page{Page: ui.Page{Paint: func(_, text string) string { return text }}, Width: width}
+	r := Page{Screen: draw.Screen{Width: width}}
 	q := questionOf(writer(), "filepath", text, text, []string{text})
 	q.tool.Title, q.tool.Path, q.Reasoning, q.Why = text, text, text, text
 	q.Capabilities = []tool.Capability{{Name: "fs.write", Target: text}, {Name: text, Target: text}}
@@ -412,22 +414,17 @@ func checkHostile(t tester, text string, width int) {
 	q.Func, q.Args = text, value.NewDict(text, text)
 	r.Review(q.review())
 	for i, line := range strings.Split(strings.TrimSuffix(r.String(), "\n"), "\n") {
-		ours := line == "cassidy: may this tool change these files?" || line == "cassidy: may this tool do this?"
-		if !ours && !strings.HasPrefix(line, "  ") {
+		ours := line == "? Change 1 file?" || line == "? Do this?" || strings.HasPrefix(line, "! ")
+		if !ours && line != "" && !strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "? Change 1 file?  ") && !strings.HasPrefix(line, "? Do this?  ") {
 			t.Fatalf("text %q: line %d begins where only cassidy may: %q", text, i, line)
 		}
-		columns := 0
 		for _, c := range line {
-			columns++
-			if c >= 0x1100 && !strings.ContainsRune("│┊╵…—", c) {
-				columns++
-			}
 			if value.IsInvisible(c) {
 				t.Fatalf("text %q: line %d has %U, which is not seen: %q", text, i, c, line)
 			}
 		}
-		if columns > width+6 && !ours { // a page is not made narrower than MinText
-			t.Fatalf("text %q: line %d has %d columns of %d: %q", text, i, columns, width, line)
+		if cells := draw.Cells(line); cells >= width {
+			t.Fatalf("text %q: line %d has %d cells of %d: %q", text, i, cells, width, line)
 		}
 	}
 }
@@ -504,7 +501,7 @@ func TestApproveEditTyped(t *testing.T) {
 		t.Errorf("arguments = %s, want %s; it showed:\n%s", value.FormatJSON(got.Args, " "), want, p.shown.String())
 	}
 	for _, want := range []string{"Parameter 'filepath'", "invalid JSON at line", "expected NAME=VALUE but got \"not json\"", "no parameter \"nothing\"", "Parameter 'count'",
-		`│ {"filepath": "b", "count": 2}`, `│ {"filepath": "c=d", "count": 3}`, `now: {"filepath":"e\nf"}`} {
+		"│ filepath: \"b\"\n  │ count: 2", "│ filepath: \"c=d\"\n  │ count: 3", `now: {"filepath":"e\nf"}`} {
 		if !strings.Contains(p.shown.String(), want) {
 			t.Errorf("shown = %s\nwant %q in it", p.shown.String(), want)
 		}
@@ -628,14 +625,14 @@ func TestAlways(t *testing.T) {
 		{"for the session", []string{"a\n", "s\n"}, rules, false, tool.Answer{Yes: true, Always: true}, 0, []string{
 			"s  approve all calls of put_note and all their effects, until cassidy ends or put_note changes\n",
 			"p  approve permanently in this project: add these rules to /home/me/config.yaml\n" +
-				`       - {tool: put_note, capability: "fs.write:notes/a.txt"}` + "\ncassidy: [s]ession [p]roject [N]either, then Enter: ",
+				`       - {tool: put_note, capability: "fs.write:notes/a.txt"}` + "\ns session · p project · N neither › ",
 		}},
 		{"in the project", []string{"always\n", "project\n"}, rules, false, tool.Answer{Yes: true}, 1, []string{
-			"cassidy: added to /home/me/config.yaml; to be asked again, delete these lines:\n  - {tool: put_note, capability: \"fs.write:notes/a.txt\", project: \"",
+			"✓ added to /home/me/config.yaml; to be asked again, delete these lines:\n  - {tool: put_note, capability: \"fs.write:notes/a.txt\", project: \"",
 		}},
 		{"neither", []string{"a\n", "\n", "n\n"}, rules, false, tool.Answer{}, 0, nil},
 		{"something else, then neither", []string{"a\n", "y\n", "yes\n", "n\n", "y\n"}, rules, false, tool.Answer{Yes: true}, 0, nil},
-		{"it cannot be saved", []string{"a\n", "p\n", "n\n", "n\n"}, rules, true, tool.Answer{}, 1, []string{"cassidy: the disk is full\n"}},
+		{"it cannot be saved", []string{"a\n", "p\n", "n\n", "n\n"}, rules, true, tool.Answer{}, 1, []string{"✗ the disk is full\n"}},
 		{"no rule would do", []string{"a\n"}, nil, false, tool.Answer{Yes: true, Always: true}, 0, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -702,11 +699,11 @@ func TestApproveOneAtATime(t *testing.T) {
 			t.Errorf("answer = %+v, want yes", got)
 		}
 	}
-	if got := strings.Count(p.shown.String(), "may this tool be called?"); got != n {
+	if got := strings.Count(p.shown.String(), "? Call this tool?"); got != n {
 		t.Errorf("asked %d times, want %d", got, n)
 	}
 	for part := range strings.SplitSeq(strings.TrimSuffix(p.shown.String(), enter), enter) {
-		if strings.Count(part, "may this tool be called?") != 1 {
+		if strings.Count(part, "? Call this tool?") > 1 {
 			t.Errorf("questions mix:\n%s", part)
 		}
 	}
@@ -732,7 +729,7 @@ func TestApproveKeepsTalkOut(t *testing.T) {
 		t.Fatalf("answer = %+v", got)
 	}
 	text := p.shown.String()
-	if !strings.HasPrefix(text, "cassidy: t: before↵cassidy: fake\n\ncassidy: may this tool") || !strings.HasSuffix(text, enter+"during") {
+	if !strings.HasPrefix(text, "cassidy: t: before↵cassidy: fake\n\n? Call this tool?") || !strings.HasSuffix(text, enter+"✓ approved once\nduring") {
 		t.Errorf("shown = %q, want the events before and after the question", text)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/forms"
 	"github.com/cassidy-run/cassidy/internal/review"
@@ -54,12 +55,12 @@ func unanswered(why string) error {
 
 // yesOrNo reads lines until one is yes or no, or with orDone, done. An empty line is none.
 func (a *Asker) yesOrNo(ctx context.Context, r *review.Review, hidden review.Hidden, orDone bool) (tool.Answer, error) {
-	choices, letters := "[y]es [n]o [v]iew", "y, n,"
+	choices, letters := []string{"y yes", "n no", "v view"}, "y, n,"
 	if orDone {
-		choices, letters = "[y]es [n]o [d]one [v]iew", "y, n, d,"
+		choices, letters = []string{"y yes", "n no", "d done", "v view"}, "y, n, d,"
 	}
 	for tries := 0; tries < askTries; {
-		a.prompt(choices)
+		a.prompt(choices...)
 		line, err := a.Term.ReadLine(ctx)
 		if err != nil {
 			return tool.Answer{}, a.left(ctx)
@@ -68,14 +69,17 @@ func (a *Asker) yesOrNo(ctx context.Context, r *review.Review, hidden review.Hid
 		case hidden.Any() && isOneOf(word, "y", "yes"):
 			a.unseen(hidden)
 		case isOneOf(word, "y", "yes"):
+			a.tell(draw.Done, "yes")
 			return tool.Answer{Yes: true}, nil
 		case isOneOf(word, "n", "no"):
+			a.tell(draw.Failed, "no")
 			return tool.Answer{}, nil
 		case orDone && isOneOf(word, "d", "done"):
 			return a.result(ctx)
 		case isOneOf(word, "v", "view"):
-			a.view(ctx, r)
-			hidden = review.Hidden{}
+			if a.view(ctx, r) {
+				hidden = review.Hidden{}
+			}
 		default:
 			tries++
 			a.Term.Print("  type " + letters + " or v to view the full question; Ctrl-C ends the run\n")
@@ -111,7 +115,7 @@ func (a *Asker) form(ctx context.Context, q *tool.Question) (tool.Answer, error)
 		return tool.Answer{}, err
 	}
 	for range askTries {
-		a.prompt("[y]es, fill it in [n]o, decline")
+		a.prompt("y yes, fill it in", "n no, decline")
 		line, err := a.Term.ReadLine(ctx)
 		if err != nil {
 			return tool.Answer{}, a.left(ctx)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/scratch"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -22,7 +23,7 @@ func (a *Asker) edited(ctx context.Context, q *approval) (*value.Dict, error) {
 	before := shownArgs(&q.tool.Tool, q.call.Args)
 	words := Editor(a.Printer)
 	if len(words) == 0 {
-		a.Term.Print("cassidy: VISUAL and EDITOR are not set: type the changes here\n")
+		a.tell(draw.None, "VISUAL and EDITOR are not set: type the changes here")
 		return a.typed(ctx, q, before)
 	}
 	text := escaped(value.FormatJSON(before, "  ")) + "\n"
@@ -41,7 +42,7 @@ func (a *Asker) edited(ctx context.Context, q *approval) (*value.Dict, error) {
 			return nil, a.ended(ctx)
 		}
 		a.report(err)
-		a.prompt("type nothing to edit again, or [n]o to keep the old parameters")
+		a.prompt("Enter edit again", "n keep the old parameters")
 		line, err := a.Term.ReadLine(ctx)
 		if err != nil && ctx.Err() != nil {
 			return nil, a.ended(ctx)
@@ -55,7 +56,7 @@ func (a *Asker) edited(ctx context.Context, q *approval) (*value.Dict, error) {
 // report prints an error of what the person has typed.
 func (a *Asker) report(err error) {
 	e := value.ErrorOf(err, value.Invalid)
-	a.Term.Print("cassidy: " + strings.ReplaceAll(ui.Visible(e.Message()), "\n", "\n  ") + "\n")
+	a.tell(draw.Failed, ui.Visible(e.Message()))
 }
 
 // typed lets the person change arguments one at a time, as on the command line. What is wrong
@@ -65,7 +66,7 @@ func (a *Asker) typed(ctx context.Context, q *approval, args *value.Dict) (*valu
 	a.Term.Print("  NAME=VALUE    set a parameter to a string\n  NAME:=JSON    set a parameter to a JSON value\n  NAME:=        remove a parameter\n" +
 		"  {...}         replace all parameters with a JSON object\n  Enter alone   finish\n  c             cancel and keep the old parameters\n")
 	for {
-		a.prompt("type a change, or nothing to finish")
+		a.prompt("type a change, or Enter to finish")
 		line, err := a.Term.ReadLine(ctx)
 		if err != nil {
 			return nil, a.left(ctx)

@@ -4,29 +4,23 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/review"
+	"github.com/cassidy-run/cassidy/internal/visible"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A Page shows what a person decides on, on a terminal. Each line of untrusted text begins
-// with a margin, so that it cannot look like a message of cassidy.
+// with a margin or after a label, so that it cannot look like a message of cassidy.
 type Page struct {
-	ui.Page
-	Width  int           // of the terminal, in columns
+	strings.Builder
+	draw.Screen
 	All    bool          // long parts are not cut
-	Hidden review.Hidden // what is not shown so far
+	Hidden review.Hidden // what must be seen before a yes and is not shown so far
 }
-
-// The margins of a page.
-const (
-	margin       = "  │ "
-	folded       = "  ┊ " // of the rest of a long line
-	hiddenMargin = "  ╵ "
-	textMargin   = "┃ " // of the lines of a text in a value
-	textFolded   = "┊ "
-)
 
 // MinText is the minimum number of columns for text, however narrow the terminal.
 const MinText = 10
@@ -39,6 +33,7 @@ func Question(q *tool.Question, t *toolset.Info, call *tool.Call) *review.Review
 	if t != nil {
 		about.Tool = t.DisplayTitle() + " (" + t.Name + ")"
 		about.From = origin(t)
+		about.Defaults = defaults(&t.Tool, call.Args)
 		about.Caller = callers[min(call.Caller, tool.ByPerson)]
 		if q.Func == "" {
 			shown.Args = shownArgs(&t.Tool, call.Args)
@@ -52,10 +47,24 @@ func Question(q *tool.Question, t *toolset.Info, call *tool.Call) *review.Review
 // callers describes who made a call.
 var callers = [...]string{tool.ByModel: "a model", tool.ByScript: "a script", tool.ByPerson: "you"}
 
-// origin describes the source of a tool.
+// defaults returns the arguments of a call that are as if they were left out.
+func defaults(t *tool.Tool, args *value.Dict) map[string]bool {
+	names := map[string]bool{}
+	for i := range t.Params {
+		p := &t.Params[i]
+		if v, given := args.Get(p.Name); given && p.HasDefault && value.Equal(v, p.Default) {
+			names[p.Name] = true
+		}
+	}
+	return names
+}
+
+// origin describes the source of a tool: "" if it is cassidy's own.
 func origin(t *toolset.Info) string {
+	if t.Location == tool.Builtin {
+		return ""
+	}
 	where := map[tool.Location]string{
-		tool.Builtin:  "cassidy itself",
 		tool.Project:  "this project",
 		tool.Personal: "your own tools",
 		tool.Embedded: "the program that runs it",
@@ -63,7 +72,7 @@ func origin(t *toolset.Info) string {
 	if where == "" {
 		where = string(t.Location)
 	}
-	if t.Path != "" && t.Location != tool.Builtin {
+	if t.Path != "" {
 		where += ": " + t.Path
 	}
 	return where
@@ -71,15 +80,42 @@ func origin(t *toolset.Info) string {
 
 // Review writes a review with its title.
 func (p *Page) Review(r *review.Review) {
-	p.WriteString("cassidy: " + p.Paint(ui.Bold, r.Title) + "\n")
+	title := p.Paint(draw.Bold, r.Title)
+	if r.Risk {
+		title += "  " + p.RiskWord()
+	}
+	p.Lines(p.Head(draw.Asks, title, p.Paint(draw.Dim, ui.VisibleLine(r.Subject))))
 	p.Rows(r)
+	p.Marks(r)
+}
+
+// Marks writes how many characters of a review are marked.
+func (p *Page) Marks(r *review.Review) {
+	invisible, alike := r.Marks()
+	if invisible > 0 {
+		p.Lines(p.Message(draw.Risk, ui.Count(invisible, "invisible character")))
+	}
+	if alike > 0 {
+		p.Lines(p.Message(draw.Risk, ui.Count(alike, "look-alike character")))
+	}
+}
+
+// Lines writes lines.
+func (p *Page) Lines(lines []string) {
+	for _, line := range lines {
+		p.WriteString(line + "\n")
+	}
 }
 
 // Rows writes the rows of a review.
 func (p *Page) Rows(r *review.Review) {
-	rows, hidden := r.Rows(p.Width, p.All)
+	rows, hidden := r.Rows(p.Most(), p.All)
 	for i := range rows {
-		p.row(&rows[i])
+		var before *review.Row
+		if i > 0 {
+			before = &rows[i-1]
+		}
+		p.row(&rows[i], before)
 	}
 	p.Hidden.Add(hidden)
 }
@@ -91,64 +127,115 @@ func (p *Page) Diff(before, after string) {
 	p.Rows(&r)
 }
 
-// row writes a row.
-func (p *Page) row(row *review.Row) {
+// row writes a row, after another one or nil.
+func (p *Page) row(row, before *review.Row) {
 	if row.Kind == review.HiddenRow {
-		text := "… " + HiddenText(row.Hidden) + " not shown: type v to view all"
-		for _, piece := range ui.Fold(text, max(p.Width-review.MarginColumns, MinText)) {
-			p.WriteString(p.Paint(ui.Dim, hiddenMargin) + p.Paint(ui.Yellow, piece) + "\n")
-		}
+		p.Lines(draw.Wrap("  "+p.Mark(draw.Folded)+" ", foldText(row), p.Most()))
 		return
 	}
-	var b strings.Builder
 	colour := ""
 	switch row.Sign {
 	case review.Note, review.Hunk:
-		colour = ui.Dim
+		colour = draw.Dim
 	case review.Removed:
-		colour = ui.Red
+		colour = draw.Red
 	case review.Added:
-		colour = ui.Green
+		colour = draw.Green
 	}
-	at := margin
-	switch {
-	case row.Kind == review.FactRow && row.Label == "" && len(row.Spans) > 0:
-		at = strings.Repeat(" ", review.FactColumns)
-	case row.Kind == review.FactRow && len(row.Spans) == 0:
-		at = "  " + row.Label
-	case row.Kind == review.FactRow:
-		at = "  " + ui.Pad(row.Label, review.LabelColumns) + " "
-	case row.Folded && row.Depth == 0:
-		at = folded
-	}
-	b.WriteString(p.Paint(ui.Dim, at))
-	if row.Depth > 0 {
-		b.WriteString(strings.Repeat(" ", review.DepthColumns*(row.Depth-1)))
-		switch {
-		case row.Sign == review.Text && !row.Folded:
-			b.WriteString(p.Paint(ui.Dim, textMargin))
-		case row.Folded:
-			b.WriteString(p.Paint(ui.Dim, textFolded))
-		default:
-			b.WriteString(strings.Repeat(" ", review.DepthColumns))
+	if row.Sign == review.Hunk && row.Digits > 0 { // the numbers of the lines say where they are
+		if before != nil && before.Kind == review.BlockRow {
+			p.WriteString("  " + p.Paint(draw.Dim, p.Margin(false)+" "+p.Dots()) + "\n")
 		}
+		return
 	}
-	if !row.Folded {
-		b.WriteString(p.Paint(colour, signs[row.Sign]))
-	} else if signs[row.Sign] != "" {
-		b.WriteByte(' ')
+	if len(row.Spans) == 0 {
+		p.WriteString(strings.TrimRight(p.before(row), " ") + "\n")
+		return
 	}
+	p.WriteString(p.before(row))
 	for _, s := range row.Spans {
-		if s.Mark != "" {
-			b.WriteString(p.Paint(ui.Yellow, s.Text))
-		} else {
-			b.WriteString(p.Paint(colour, s.Text))
+		code := colour
+		switch {
+		case strings.HasPrefix(s.Text, "⟨") && s.Mark != "":
+			code = draw.Reverse
+		case s.Mark == visible.Space: // a tab or a line end
+			code = draw.Dim
 		}
+		text := s.Text
+		if p.ASCII && s.Size == 0 { // it is ours
+			text = strings.ReplaceAll(text, "−", "-")
+		}
+		p.WriteString(p.Paint(code, text))
 	}
-	p.WriteString(b.String() + "\n")
+	p.WriteString("\n")
 }
 
-var signs = map[review.Sign]string{review.Context: " ", review.Removed: "-", review.Added: "+"}
+// before returns what is before the text of a row: its label, or a margin, and what the text is.
+func (p *Page) before(row *review.Row) string {
+	if row.Kind == review.FileRow {
+		switch {
+		case row.Label == "changes": // as most are
+			return "  "
+		case row.Label != "":
+			return "  " + row.Label + "  "
+		}
+		return "    "
+	}
+	label := p.Paint(draw.Dim, draw.Pad(row.Label, review.LabelColumns, false)) + "  "
+	switch {
+	case row.Kind == review.FactRow && row.Label == "":
+		return strings.Repeat(" ", review.FactColumns)
+	case row.Kind == review.FactRow:
+		return "  " + label
+	}
+	at := "  " + p.Paint(draw.Dim, p.Margin(row.Folded && row.Depth == 0)) + " "
+	if row.Depth > 0 {
+		inner := strings.Repeat(" ", review.DepthColumns)
+		if row.Folded || row.Sign == review.Text {
+			inner = p.Paint(draw.Dim, p.Margin(row.Folded)) + " "
+		}
+		at += strings.Repeat(" ", review.DepthColumns*(row.Depth-1)) + inner
+	}
+	sign, isDiff := map[review.Sign]string{review.Context: " ", review.Removed: "-", review.Added: "+"}[row.Sign]
+	switch {
+	case !isDiff:
+		return at
+	case row.Folded:
+		return at + strings.Repeat(" ", review.SignColumns(row.Digits))
+	case row.Digits == 0:
+		return at + p.Paint(signColour(row.Sign), sign)
+	}
+	return at + p.Paint(draw.Dim, number(row.Old, row.Digits)+" "+number(row.New, row.Digits)) + " " + p.Paint(signColour(row.Sign), sign) + " "
+}
+
+func signColour(sign review.Sign) string {
+	switch sign {
+	case review.Removed:
+		return draw.Red
+	case review.Added:
+		return draw.Green
+	}
+	return ""
+}
+
+// number writes the number of a line, or nothing for 0.
+func number(n, digits int) string {
+	if n == 0 {
+		return strings.Repeat(" ", digits)
+	}
+	return fmt.Sprintf("%*d", digits, n)
+}
+
+// foldText says what a row does not show.
+func foldText(row *review.Row) string {
+	switch {
+	case row.Label != "":
+		return row.Label + " (v)"
+	case row.Free:
+		return ui.Count(row.Hidden.Lines, "more line") + " (v)"
+	}
+	return HiddenText(row.Hidden) + " not shown: v, before y"
+}
 
 // HiddenText describes what is not shown.
 func HiddenText(h review.Hidden) string {

@@ -8,7 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 )
 
-// TestPaged checks that only a long text goes to the pager, and that none is lost.
+// TestPaged checks that a text goes to the pager, and that none is lost.
 func TestPaged(t *testing.T) {
 	long := strings.Repeat("line\n", 500)
 	for _, tt := range []struct {
@@ -18,14 +18,13 @@ func TestPaged(t *testing.T) {
 	}{
 		{"cat", long, true, long},
 		{"head -n 2", long, true, "line\nline\n"},
-		{"cat", "line\n", false, ""},
 		{"", long, false, ""},
-		{"/there/is/no/pager -x", long, false, "cassidy: /there/is/no/pager: "},
-		{"false", long, false, "cassidy: false: exit status 1\n"},
+		{"/there/is/no/pager -x", long, false, "✗ /there/is/no/pager: "},
+		{"false", long, false, "✗ false: exit status 1\n"},
 	} {
 		var out bytes.Buffer
 		p := ui.NewPrinter(&out, &out, func(string) (string, bool) { return tt.pager, true })
-		shown := Paged(t.Context(), p, &ui.Terminal{Out: &out}, tt.text)
+		shown := paged(t.Context(), p, &ui.Terminal{Out: &out}, tt.text)
 		if shown != tt.shown || !strings.HasPrefix(out.String(), tt.want) || shown && out.String() != tt.want {
 			t.Errorf("with the pager %q: %v, %.80q; want %v, %.80q", tt.pager, shown, out.String(), tt.shown, tt.want)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/internal/hint"
@@ -59,11 +60,11 @@ func callees(c tool.Capability) string {
 
 // RuleChange writes what a change of the rules does: in words, and as a diff of the config.
 func (p *Page) RuleChange(title string, rules []tool.Rule, c *config.Change) {
-	p.WriteString("cassidy: " + p.Paint(ui.Bold, title) + "\n")
+	p.Lines(p.Message(draw.Asks, p.Paint(draw.Bold, title)))
 	for i := range rules {
-		p.WriteString("  " + ui.VisibleLine(RuleWords(&rules[i])) + "\n")
+		p.Lines(p.Message(draw.None, ui.VisibleLine(RuleWords(&rules[i]))))
 	}
-	p.WriteString("  " + ui.VisibleLine(c.File) + "\n")
+	p.Lines(p.Message(draw.None, ui.VisibleLine(c.File)))
 	p.Diff(c.Before, c.After)
 }
 
@@ -77,9 +78,9 @@ func RuleCommand(flag string, rules []tool.Rule) string {
 // them to the user's config if the person agrees. ok is false if nothing is answered.
 func (a *Asker) rule(ctx context.Context, q *approval) (answer tool.Answer, ok bool, err error) {
 	if q.Each {
-		a.Term.Print("cassidy: what this call uses is only known when it uses it: it can begin now, and then asks about each effect.\n" +
-			"  Answer r to these questions: each rule is then for exactly what is used.\n")
-		ok, err := a.agrees(ctx, "[b]egin [N]ot now", "b", "begin")
+		a.tell(draw.None, "what this call uses is only known when it uses it: it can begin now, and then asks about each effect. "+
+			"Answer r to these questions: each rule is then for exactly what is used.")
+		ok, err := a.agrees(ctx, []string{"b begin", "N not now"}, "b", "begin")
 		return tool.Answer{Yes: true, Each: true}, ok, err
 	}
 	if len(q.Rules) == 0 {
@@ -87,7 +88,7 @@ func (a *Asker) rule(ctx context.Context, q *approval) (answer tool.Answer, ok b
 		if why == "" {
 			why = "nothing that a rule could allow is asked about"
 		}
-		a.Term.Print("cassidy: no rule answers this question: " + ui.VisibleLine(why) + "\n")
+		a.tell(draw.None, "no rule answers this question: "+ui.VisibleLine(why))
 		return tool.Answer{}, false, nil
 	}
 	if a.AddRules == nil {
@@ -99,10 +100,10 @@ func (a *Asker) rule(ctx context.Context, q *approval) (answer tool.Answer, ok b
 		a.reportHint(err)
 		return tool.Answer{}, false, nil
 	}
-	p := Page{Page: ui.Page{Paint: a.PaintOn(a.Term.Out)}, Width: a.Term.Width(), All: true}
+	p := a.newPage(true)
 	p.RuleChange("this would be added to your config, for this project only:", q.Rules, change)
 	a.Term.Print("\n" + p.String())
-	if ok, err = a.agrees(ctx, "[w]rite it and approve [N]o", "w", "write"); err != nil || !ok {
+	if ok, err = a.agrees(ctx, []string{"w write it and approve", "N no"}, "w", "write"); err != nil || !ok {
 		return tool.Answer{}, false, err
 	}
 	if err := change.Write(); err != nil {
@@ -110,7 +111,7 @@ func (a *Asker) rule(ctx context.Context, q *approval) (answer tool.Answer, ok b
 		return tool.Answer{}, false, nil
 	}
 	a.noteAdded(q.Rules)
-	a.Term.Print("cassidy: written; to be asked again: " + RuleCommand("--remove-rule", q.Rules) + "\n")
+	a.tell(draw.Done, "written; to be asked again: "+RuleCommand("--remove-rule", q.Rules))
 	return tool.Answer{Yes: true}, true, nil
 }
 
@@ -118,7 +119,7 @@ func (a *Asker) rule(ctx context.Context, q *approval) (answer tool.Answer, ok b
 func (a *Asker) reportHint(err error) {
 	a.report(err)
 	if e := ui.ForUsers(value.ErrorOf(err, value.Invalid)); e.Hint != "" {
-		a.Term.Print("cassidy: hint: " + ui.Visible(e.Hint) + "\n")
+		a.Term.Print(strings.Join(a.ScreenOf(a.Term.Out).Try(ui.VisibleLine(e.Hint)), "\n") + "\n")
 	}
 }
 
@@ -144,8 +145,8 @@ func (a *Asker) ByRule(ctx context.Context, q tool.Question) (answer tool.Answer
 }
 
 // agrees reads one line, and reports whether it is one of these words.
-func (a *Asker) agrees(ctx context.Context, choices string, words ...string) (bool, error) {
-	a.prompt(choices)
+func (a *Asker) agrees(ctx context.Context, choices []string, words ...string) (bool, error) {
+	a.prompt(choices...)
 	line, err := a.Term.ReadLine(ctx)
 	if err != nil {
 		return false, a.left(ctx)

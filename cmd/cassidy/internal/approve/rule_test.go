@@ -29,17 +29,17 @@ func TestRule(t *testing.T) {
 		shows   []string
 	}{
 		{"written", []string{"r\n", "w\n"}, nil, 0o600, tool.Answer{Yes: true}, true, []string{
-			"cassidy: this would be added to your config, for this project only:\n  put_note may write, change and remove the files notes/a.txt without a question\n",
-			"  │  # mine\n", "  │  allow:\n", "  │ +  - {tool: put_note, capability: \"fs.write:notes/a.txt\", project: ", "  │    - fs.read # all\n",
-			"cassidy: [w]rite it and approve [N]o, then Enter: ",
-			"cassidy: written; to be asked again: cassidy trust --remove-rule '{tool: put_note, capability: \"fs.write:notes/a.txt\"}'\n",
+			"? this would be added to your config, for this project only:\n  put_note may write, change and remove the files notes/a.txt without a question\n",
+			"  │ 1 1   # mine\n", "  │ 2 2   allow:\n", "  │   3 +   - {tool: put_note, capability: \"fs.write:notes/a.txt\", project: ", "  │ 3 4     - fs.read # all\n",
+			"\nw write it and approve · N no › ",
+			"✓ written; to be asked again:\n    cassidy trust --remove-rule '{tool: put_note, capability: \"fs.write:notes/a.txt\"}'\n",
 		}},
 		{"only looked at", []string{"rule\n", "\n", "n\n"}, nil, 0o600, tool.Answer{}, false, nil},
 		{"a y is not enough", []string{"r\n", "y\n", "y\n"}, nil, 0o600, tool.Answer{Yes: true}, false, nil},
-		{"a read-only file", []string{"r\n", "w\n", "n\n"}, nil, 0o400, tool.Answer{}, false, []string{"permission denied\n", "and add to the list 'allow': {tool: put_note, "}},
+		{"a read-only file", []string{"r\n", "w\n", "n\n"}, nil, 0o400, tool.Answer{}, false, []string{"permission denied\n", "to the list 'allow':\n       {tool: put_note"}},
 		{"no rule", []string{"r\n", "n\n"}, func(q *approval) { q.Rules, q.NoRule = nil, "the model has read\nuntrusted text" }, 0o600, tool.Answer{}, false,
-			[]string{"cassidy: no rule answers this question: the model has read↵untrusted text\n"}},
-		{"each effect", []string{"r\n", "b\n"}, func(q *approval) { q.Rules, q.Each = nil, true }, 0o600, tool.Answer{Yes: true, Each: true}, false, []string{"cassidy: [b]egin [N]ot now, then Enter: "}},
+			[]string{"  no rule answers this question: the model has read↵untrusted text\n"}},
+		{"each effect", []string{"r\n", "b\n"}, func(q *approval) { q.Rules, q.Each = nil, true }, 0o600, tool.Answer{Yes: true, Each: true}, false, []string{"b begin · N not now › "}},
 		{"not each effect", []string{"r\n", "\n", "n\n"}, func(q *approval) { q.Rules, q.Each = nil, true }, 0o600, tool.Answer{}, false, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

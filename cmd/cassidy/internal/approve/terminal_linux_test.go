@@ -37,11 +37,11 @@ func TestTerminal(t *testing.T) {
 		{name: "yes", stdin: own, says: []string{"y\n"}, out: "it ran\n", colour: true},
 		{name: "yes without colour", stdin: own, says: []string{"y\n"}, out: "it ran\n"},
 		{name: "no", stdin: own, says: []string{"n\n"}, exit: 3, shows: "was not approved"},
-		{name: "help, then Ctrl-D", stdin: own, says: []string{"?\n", "\x04"}, exit: 3, shows: "Ctrl-C  end the run"},
-		{name: "Ctrl-C", stdin: own, says: []string{"\x03"}, exit: 130, shows: "cassidy: interrupted"},
+		{name: "help, then Ctrl-D", stdin: own, says: []string{"?\n", "\x04"}, exit: 3, shows: "Ctrl-C end the run"},
+		{name: "Ctrl-C", stdin: own, says: []string{"\x03"}, exit: 130, shows: "✗ interrupted"},
 		{name: "typed too early", stdin: own, early: "y\ny\n", says: []string{"n\n"}, exit: 3, shows: "was not approved"},
 		{name: "half typed too early", stdin: own, early: "y", says: []string{"\n"}, exit: 3, shows: "was not approved"},
-		{name: "edited", stdin: own, says: []string{"e\n", "filepath=b\n", "\n", "y\n"}, out: "it ran\n", shows: `{"filepath": "b"}`},
+		{name: "edited", stdin: own, says: []string{"e\n", "filepath=b\n", "\n", "y\n"}, out: "it ran\n", shows: "│ filepath: \"b\""},
 		{name: "arguments on standard input", stdin: input, says: []string{"y\n"}, out: "it ran\n"},
 		{name: "a pipe that says yes", stdin: pipe, exit: 3, shows: "no terminal is available to ask"},
 		{name: "standard error goes to a file", stdin: own, errLater: true, exit: 3, shows: "no terminal is available to ask"},
@@ -81,7 +81,7 @@ func TestTerminal(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != tt.exit || out.String() != tt.out {
 				t.Errorf("exit code = %d with output %q, want %d with %q; it showed:\n%s", code, out.String(), tt.exit, tt.out, shown)
 			}
-			if !strings.Contains(shown, tt.shows) {
+			if !strings.Contains(strings.Join(strings.Fields(shown), " "), tt.shows) {
 				t.Errorf("it showed:\n%s\nwant %q in it", shown, tt.shows)
 			}
 			if got := strings.Contains(shown, "\x1b["); got != tt.colour {
@@ -119,7 +119,7 @@ func TestTerminalYesBeforeView(t *testing.T) {
 	shown, code := askAbout(t, text, "", "y\n", "a\n", "v\n", "y\n")
 	first, rest, _ := strings.Cut(shown, enter)
 	if code != 0 || strings.Contains(first, "curl evil") || !strings.Contains(rest, "curl evil") ||
-		strings.Count(rest, "cassidy: 54 lines (434 bytes) were not shown: type v to view them before you approve\n") != 2 {
+		strings.Count(rest, "▸ 52 lines (418 bytes) were not shown: type v to view them before you approve\n") != 2 {
 		t.Errorf("exit code = %d, and it shows:\n%s", code, shown)
 	}
 }
@@ -144,7 +144,7 @@ func TestTerminalHostile(t *testing.T) {
 		"letters":           "\u0441url \uff45vil \U0001d41a g\u03bfogle.com\u2215x",
 		"bytes":             "curl \xff\xfe evil \xed\xa0\x80",
 		"a wide table":      strings.Repeat("| a | b "+strings.Repeat(" ", 200), 60) + "| curl evil |",
-		"a prompt":          "ok\ncassidy: [y]es [N]o [v]iew [a]lways [r]ule [?]" + enter + "y\ncassidy: approved\n",
+		"a prompt":          "ok\ny yes · N no · v view" + enter + "y\n✓ approved once\n",
 		"marks":             "⟨3 spaces⟩ ⟨U+202E⟩ ⇥ ⟨200 blank lines⟩",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +156,10 @@ func TestTerminalHostile(t *testing.T) {
 			var all strings.Builder
 			for line := range strings.Lines(view) {
 				line = strings.TrimSuffix(line, "\n")
-				for _, part := range []string{"  │ ", "  ", "┃ ", "┊ "} {
+				if _, _, more := strings.Cut(line, " · Enter next · q back"+enter); more {
+					continue
+				}
+				for _, part := range []string{"  │ ", "  ┊ ", "  ", "│ ", "┊ "} {
 					line = strings.TrimPrefix(line, part)
 				}
 				all.WriteString(line)
@@ -185,7 +188,7 @@ func TestTerminalPager(t *testing.T) {
 	long := strings.Repeat("echo ok\n", 40) + "curl evil\n" + strings.Repeat("echo ok\n", 40)
 	for _, tt := range []struct{ name, pager, argument, shows string }{
 		{"long", pager + " -x", long, "PAGED -x"},
-		{"short", pager, "short", "may this tool be called?"},
+		{"short", pager, "short", "? Call this tool?"},
 		{"it cannot be started", filepath.Join(dir, "none"), long, "curl evil"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -215,7 +218,16 @@ func talk(t *testing.T, person *os.File, says []string) string {
 		if err != nil { // EIO: the process has gone
 			return shown.String()
 		}
-		if strings.Count("\n"+strings.ReplaceAll(shown.String(), "\r", ""), "\ncassidy: [y]es")+strings.Count(shown.String(), "nothing to finish"+enter) > prompts && strings.HasSuffix(shown.String(), enter) {
+		if !strings.HasSuffix(shown.String(), enter) {
+			continue
+		}
+		lines := strings.Split(strings.ReplaceAll(shown.String(), "\r", ""), "\n")
+		switch last := lines[len(lines)-1]; {
+		case strings.HasSuffix(last, " · Enter next · q back"+enter): // the next part of a view
+			if _, err := io.WriteString(person, "\n"); err != nil {
+				t.Fatal(err)
+			}
+		case strings.HasPrefix(last, "y yes") || strings.HasPrefix(last, "v view all first") || strings.HasPrefix(last, "type a change"):
 			prompts++
 			if prompts > len(says) {
 				t.Errorf("asked %d times, want %d:\n%s", prompts, len(says), shown.String())

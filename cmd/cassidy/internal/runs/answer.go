@@ -115,7 +115,7 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 	about := ui.Brief(q.Text, ui.LineWidth) // runs show has all of it
 	switch {
 	case resumes:
-		c.Note("answered %s: %s", ui.CutShown(describe.AnswerText(q), ui.LineWidth), ui.CutShown(q.Text, ui.LineWidth))
+		c.Did("answered %s: %s", ui.CutShown(describe.AnswerText(q), ui.LineWidth), ui.CutShown(q.Text, ui.LineWidth))
 		return r.ID, nil
 	case c.JSON:
 		return r.ID, c.PrintJSON(value.NewDict("id", r.ID, "question_id", q.ID, "place", q.StepPath.String(), "question", q.Text,
@@ -129,7 +129,7 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 // showNote prints a note that was approved by an answer in the command line, on standard error. The
 // answer can be changed until the run has used it.
 func (c *command) showNote(q *history.Asked) {
-	p := approve.Page{Page: ui.Page{Paint: c.PaintOn(c.Err)}, Width: c.LineWidth(), All: true}
+	p := approve.Page{Screen: c.ScreenOf(c.Err), All: true}
 	p.Review(approve.Question(&q.Question, nil, nil))
 	_, _ = io.WriteString(c.Err, p.String())
 }

@@ -62,9 +62,9 @@ func (c *command) export(ctx *cli.Context, j *history.Journal, r *history.Run) e
 		return c.PrintJSON(value.NewDict("id", r.ID, "path", file, "steps", int64(len(f.Steps))))
 	}
 	c.Print(filepath.ToSlash(file) + "\n")
-	c.Note("the file contains everything that %s read: review it before you share it", ui.Count(len(f.Steps), "step"))
+	c.Warn("the file contains everything that %s read: review it before you share it", ui.Count(len(f.Steps), "step"))
 	if created {
-		c.Note("created the folder %s", filepath.Dir(file))
+		c.Did("created the folder %s", filepath.Dir(file))
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func (p page) question(q *history.Asked) {
 	short.Text = ""
 	p.Print(ui.Pad("waits", 9) + ui.VisibleLine(strings.TrimPrefix(strings.TrimSuffix(describe.QuestionLine(&short), ": "), "waits ")) + "\n")
 	// Nothing is cut: an answer does not show the question again.
-	r := approve.Page{Page: ui.Page{Paint: p.Paint()}, Width: p.LineWidth(), All: true}
+	r := approve.Page{Screen: p.ScreenOf(p.Out), All: true}
 	of := q.Question
 	of.Run = "" // it is above
 	r.Rows(approve.Question(&of, nil, nil))
@@ -100,7 +100,7 @@ func (p page) list(runs []history.Run, undone map[string]bool, waits func(*histo
 			below = ui.Brief(w.Text(), width-4)
 		}
 		if below != "" {
-			p.Print("  " + paint(ui.Yellow, "… "+below) + "\n")
+			p.Print("  " + paint(ui.Magenta, "… "+below) + "\n")
 		}
 	}
 }

@@ -263,7 +263,7 @@ func reportNotes(a *app.App, notes []string) {
 
 // reviewPromoted shows the tool as cassidy trust does, and asks whether to trust it.
 func (c *command) reviewPromoted(ctx *cli.Context, h *host.Host, f setup.ToolFile, t *tool.Tool) error {
-	c.Note("created %s", f.Shown)
+	c.Did("created %s", f.Shown)
 	answered := ctx.Bool("yes") || !c.JSON && ui.IsTerminal(c.In)
 	trusted := false
 	if c.State() != "" && answered {
@@ -296,7 +296,7 @@ func (c *command) reviewPromoted(ctx *cli.Context, h *host.Host, f setup.ToolFil
 		return c.PrintJSON(value.NewDict("name", t.Name, "path", f.Path, "needs", ui.Texts(t.Needs), "trusted", trusted))
 	}
 	if !answered {
-		c.Note("the tool is untrusted: a model wrote it; to review: cassidy trust %s", f.Shown)
+		c.Warn("the tool is untrusted: a model wrote it; to review: cassidy trust %s", f.Shown)
 	}
 	c.Note("to try the tool: cassidy tool run %s", t.Name)
 	return nil

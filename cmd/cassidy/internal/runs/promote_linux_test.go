@@ -37,7 +37,7 @@ func TestPromoteAsks(t *testing.T) {
 		code := app.Run(context.Background(), []string{"--dir", h.project, "runs", "promote", "r", "--name", "three"},
 			&app.World{In: program, Out: &out, Err: &errs, Env: env}, commands()...)
 		if code != 0 || !strings.Contains(out.String(), "│ def three(x: int = 2) -> int:") || !strings.Contains(out.String(), "only compute") ||
-			!strings.Contains(errs.String(), "trust .cassidy/tools/three.star? [y/N] ") || !strings.Contains(errs.String(), tt.said) {
+			!strings.Contains(errs.String(), "y yes · N no · v view") || !strings.Contains(errs.String(), tt.said) {
 			t.Errorf("%q: exit %d\n%s%s", tt.answer, code, out.String(), errs.String())
 		}
 		if stdout, stderr, code := h.in("tool", "run", "three"); (code == 0) != tt.runs {

@@ -159,7 +159,7 @@ tool(
 
 	// It is shown before it is trusted, and does what the program did.
 	stdout, stderr, code = h.in("runs", "promote", "r", "--name", "counter", "--yes")
-	if code != 0 || !strings.Contains(stdout, "def counter(paths") || !strings.Contains(stdout, "may") || !strings.Contains(stderr, "trusted 1 file") {
+	if code != 0 || !strings.Contains(stdout, "def counter(paths") || !strings.Contains(stdout, "  can        call the tool read_file\n") || !strings.Contains(stderr, "trusted 1 file") {
 		t.Fatalf("--yes: exit %d\n%s%s", code, stdout, stderr)
 	}
 	stdout, stderr, code = h.in("--json", "tool", "run", "counter", `paths:=["b.txt"]`)

@@ -57,7 +57,7 @@ func (c *command) retry(ctx *cli.Context, id string) error {
 		return changed
 	}
 	if r.State == history.Stuck {
-		c.Note("the run %s is still stuck; to end it: cassidy runs cancel %s", o.Run, o.Run)
+		c.Warn("the run %s is still stuck; to end it: cassidy runs cancel %s", o.Run, o.Run)
 	}
 	return err
 }

@@ -381,7 +381,7 @@ func TestWaiting(t *testing.T) {
 			"waits    for yes or no at step 2.1\n  │ Delete\n  │ it?\n  cassidy runs answer r yes|no\n", "question: Delete↵it?\n"},
 		{"a text", history.Asked{Question: tool.Question{Kind: tool.QuestionAsk, Text: "Who?",
 			Changes: []tool.Change{{Path: "a.txt", After: tool.FileState{Exists: true, Data: []byte("new\n"), Hash: "1"}}}}}, nil, "… waits for an answer at step 2.1: Who?",
-			"  │ Who?\n  new       a.txt\n  │ @@ line 1 @@\n  │ +new\n  cassidy runs answer r --text \"…\"\n", "question: Who?\n"},
+			"  │ Who?\n  new  a.txt  +1\n  │   1 + new\n  cassidy runs answer r --text \"…\"\n", "question: Who?\n"},
 		{"a time", history.Asked{}, until, "… sleeps until 2031-02-03 04:05:06",
 			"sleeps until 2031-02-03 04:05:06\n  to continue after this time: cassidy runs resume r\n", "sleep 9s until 2031-02-03 04:05:06\n"},
 		{"nothing any more", history.Asked{Question: tool.Question{Kind: tool.QuestionAsk, Text: "Who?"}}, "Ann", "… was answered Ann at step 2.1: Who?", "  │ Who?\n  cassidy runs resume r\n", "question: Who?\n        ↳ answered: Ann\n"},

@@ -43,8 +43,8 @@ func (m Mark) State() string { return marks[m].state }
 var marks = map[Mark]struct{ color, state string }{
 	Done:    {ui.Green, "done"},
 	Failed:  {ui.Red, "failed"},
-	Unknown: {ui.Yellow, "unknown: the step began, but no outcome is recorded"},
-	Waits:   {ui.Yellow, "waits"},
+	Unknown: {ui.Magenta, "unknown: the step began, but no outcome is recorded"},
+	Waits:   {ui.Magenta, "waits"},
 	NotDone: {ui.Dim, "not done"},
 }
 
