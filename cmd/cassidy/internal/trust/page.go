@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
+	"github.com/cassidy-run/cassidy/internal/review"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -48,83 +50,171 @@ func raisedLimits(t *tool.Tool) (list []string) {
 // an indent.
 type reviewPage struct{ approve.Page }
 
-// factWidth is the column at which the text of a fact begins.
-const factWidth = 12
-
-// fact writes a fact about a file. The text may be untrusted.
-func (p *reviewPage) fact(label, text, code string) {
-	before := "  " + p.Paint(code, ui.Pad(label, factWidth-3)) + " "
-	for _, line := range wrapped(ui.VisibleLine(text), max(p.Width-factWidth, approve.MinText)) {
-		p.WriteString(before + line + "\n")
-		before = strings.Repeat(" ", factWidth)
-	}
+func (t *Session) page() *reviewPage {
+	return &reviewPage{approve.Page{Screen: t.ScreenOf(t.Out), All: true}}
 }
 
-// quote writes a line of a file after a margin.
-func (p *reviewPage) quote(before, line string) {
-	rest := strings.Repeat(" ", utf8.RuneCountInString(before)-2) + "┊ "
-	for _, piece := range ui.Fold(ui.VisibleLine(line), max(p.Width-utf8.RuneCountInString(before), approve.MinText)) {
-		p.WriteString(p.Paint(ui.Dim, before) + piece + "\n")
-		before = rest
-	}
+// factLabel is how many cells the label of a fact has.
+const factLabel = 9
+
+// fact writes a fact about a file after a symbol. The text may be untrusted.
+func (p *reviewPage) fact(mark draw.Symbol, label, text string) {
+	p.Lines(p.Fact(mark, draw.Pad(label, factLabel, false), ui.VisibleLine(text)))
 }
 
-// wrapped breaks a text into lines, between words if possible.
-func wrapped(text string, width int) (lines []string) {
-	for line := range strings.Lines(ui.Wrap(text, "", width)) {
-		lines = append(lines, ui.Fold(strings.TrimSuffix(line, "\n"), width)...)
+// item writes a fact without a symbol.
+func (p *reviewPage) item(label, text string) { p.fact(draw.None, label, text) }
+
+// mark returns the symbol of a file.
+func mark(f *trust.File) draw.Symbol {
+	if risky(f) {
+		return draw.Risk
 	}
-	return lines
+	return draw.None
 }
 
 // overview writes a line for each file.
 func (p *reviewPage) overview(root string, files []trust.File) {
-	verb := "are"
+	verb := "wait"
 	if len(files) == 1 {
-		verb = "is"
+		verb = "waits"
 	}
-	p.Line("%s in %s %s untrusted:\n", ui.Count(len(files), "file"), ui.VisibleLine(root), verb)
+	p.Lines(p.Message(draw.None, p.Paint(draw.Bold, fmt.Sprintf("%s of %s %s for your review", ui.Count(len(files), "file"), ui.VisibleLine(root), verb))))
+	p.Lines([]string{""})
+	digits, widest := len(fmt.Sprint(len(files))), 0
 	for i := range files {
-		p.Line("  %s  %s", ui.VisibleLine(files[i].Path), p.Paint(ui.Dim, "("+ui.VisibleLine(app.InShort(&files[i]))+")"))
+		widest = max(widest, min(draw.Cells(ui.VisibleLine(shortPath(&files[i]))), p.Most()*2/3))
 	}
+	for i := range files {
+		path := draw.Pad(p.CutPath(ui.VisibleLine(shortPath(&files[i])), widest), widest, false)
+		p.Lines(p.Fact(mark(&files[i]), fmt.Sprintf("%*d  %s", digits, i+1, path), ui.VisibleLine(can(&files[i]))))
+	}
+}
+
+// shortPath returns the path of a file without the folder that most files are in.
+func shortPath(f *trust.File) string { return strings.TrimPrefix(f.Path, folder.Name+"/") }
+
+// can describes on a line what a file can do.
+func can(f *trust.File) string {
+	switch {
+	case f.Tool != nil && len(f.Tool.Needs) > 0:
+		return strings.Join(ui.Map(ui.WorstFirst(f.Tool.Needs), ui.InWords), "; ")
+	case f.Tool != nil:
+		return "only computes"
+	}
+	return app.KindTexts[f.Kind]
+}
+
+// title writes the path of a file, and whether it is new.
+func (p *reviewPage) title(f *trust.File, before string) {
+	state, risk := "new", ""
+	if f.Was != nil {
+		state = "changed"
+	}
+	if risky(f) {
+		risk = p.RiskWord()
+	}
+	p.Lines(p.Head(draw.Asks, before+p.Paint(draw.Bold, ui.VisibleLine(f.Path))+"  "+state, risk))
+}
+
+// briefLines is how many lines of a change are shown without being asked for.
+const briefLines = 20
+
+// brief writes how much of a file must be read, or the change of it if that is short. It reports whether the text was shown.
+func (p *reviewPage) brief(f *trust.File, viewed bool) bool {
+	if changed := f.Was != nil && f.HasOld; changed && f.OldText == f.Text {
+		p.Lines(p.Message(draw.None, "(the file itself is unchanged)"))
+		return true
+	} else if changed {
+		own := reviewPage{approve.Page{Screen: p.Screen, All: true}}
+		if own.Diff(f.OldText, f.Text); strings.Count(own.String(), "\n") <= briefLines {
+			p.WriteString(own.String())
+			return true
+		}
+	}
+	if !viewed {
+		what := " of text"
+		if f.Tool != nil || strings.HasSuffix(f.Path, ".star") || strings.HasSuffix(f.Path, ".lua") {
+			what = " of code"
+		}
+		lines := strings.Count(strings.TrimSuffix(f.Text, "\n"), "\n") + 1
+		p.Lines(draw.Wrap("  "+p.Mark(draw.Folded)+" ", ui.Count(lines, "line")+what+", not read yet (v)", p.Most()))
+	}
+	return viewed
 }
 
 // file writes what a file may do, and its text or the changes of it.
 func (p *reviewPage) file(f *trust.File, full bool) {
-	state := "new"
-	if f.Was != nil {
-		state = "changed"
-	}
-	p.Line("\n%s  %s", p.Paint(ui.Bold, ui.VisibleLine(f.Path)), p.Paint(ui.Yellow, state))
-	p.item("what", app.KindTexts[f.Kind])
-	p.item("why", strings.TrimSuffix(f.Reason, "; run cassidy trust"))
-	switch {
-	case f.Tool != nil:
-		p.tool(f)
-	case f.Kind == trust.KindServers:
-		p.servers(f.Text)
-	}
-	p.Line("")
+	p.Lines([]string{""})
+	p.title(f, "")
+	p.facts(f)
+	p.marks(f)
+	p.Lines([]string{""})
+	p.text(f, full)
+}
+
+// marks writes how many characters of a file nobody can see, or look like others.
+func (p *reviewPage) marks(f *trust.File) {
+	r := &review.Review{}
+	r.Text(f.Text)
+	p.Marks(r)
+}
+
+// text writes the text of a file, or the changes of it.
+func (p *reviewPage) text(f *trust.File, full bool) {
 	switch {
 	case f.Was == nil || !f.HasOld:
 		if f.Was != nil {
-			p.Line("  (the complete file is shown: the trusted version was not kept)")
+			p.Lines(p.Message(draw.None, "(the complete file is shown: the trusted version was not kept)"))
 		}
 		p.code(f.Text, full)
 	case f.OldText == f.Text:
-		p.Line("  (the file itself is unchanged)")
+		p.Lines(p.Message(draw.None, "(the file itself is unchanged)"))
 	default:
 		p.Diff(f.OldText, f.Text)
 	}
 }
 
-// item writes a fact without a colour.
-func (p *reviewPage) item(name, text string) { p.fact(name, text, "") }
+// facts writes what a file is and can do.
+func (p *reviewPage) facts(f *trust.File) {
+	if f.Tool == nil {
+		p.item("what", app.KindTexts[f.Kind])
+	}
+	if f.Was != nil {
+		p.item("why", strings.TrimSuffix(f.Reason, "; run cassidy trust"))
+	}
+	switch {
+	case f.Tool != nil:
+		p.able(f)
+	case f.Kind == trust.KindServers:
+		p.servers(f.Text)
+	}
+}
 
-func (p *reviewPage) tool(f *trust.File) {
+// able writes what a tool can do and says.
+func (p *reviewPage) able(f *trust.File) {
 	t := f.Tool
+	added, removed := changedNeeds(f)
+	for _, c := range ui.WorstFirst(t.Needs) {
+		symbol, words := draw.None, ui.InWords(c)
+		if c.Acts() {
+			symbol = draw.Risk
+		}
+		if slices.Contains(added, c) {
+			words = "now also " + words
+		}
+		p.fact(symbol, "can", words)
+	}
+	if len(t.Needs) == 0 {
+		p.item("can", "only compute, without files, network and commands")
+	}
+	for _, c := range removed {
+		p.item("no longer", ui.InWords(c))
+	}
+	for _, limit := range raisedLimits(&t.Tool) {
+		p.item("takes", limit)
+	}
 	p.item("says", t.Summary())
-	p.may(f)
 	p.item("takes", ui.Count(len(t.Params), "parameter"))
 	if len(t.Loads) > 0 {
 		p.item("loads", strings.Join(t.Loads, ", "))
@@ -135,14 +225,14 @@ func (p *reviewPage) tool(f *trust.File) {
 func (p *reviewPage) servers(text string) {
 	servers, warnings, err := mcpfile.Parse(text)
 	if err != nil {
-		p.fact("RISKY", "the file is not valid now, but a small change could make it valid: "+err.Error(), ui.Red)
+		p.fact(draw.Risk, "invalid", "the file is not valid now, but a small change could make it valid: "+err.Error())
 		return
 	}
 	for i := range servers {
 		for j, f := range servers[i].Facts() {
 			switch {
 			case j == 0:
-				p.fact("server", f.Name+" "+f.Value, ui.Red)
+				p.fact(draw.Risk, "server", f.Name+" "+f.Value)
 			default:
 				p.item("", f.Name+": "+f.Value)
 			}
@@ -150,39 +240,6 @@ func (p *reviewPage) servers(text string) {
 	}
 	for _, warning := range warnings {
 		p.item("note", warning)
-	}
-}
-
-// may writes what a file may do.
-func (p *reviewPage) may(f *trust.File) {
-	t := f.Tool
-	if t == nil {
-		p.item("what", app.KindTexts[f.Kind])
-		if f.Kind == trust.KindServers {
-			p.servers(f.Text)
-		}
-		return
-	}
-	added, removed := changedNeeds(f)
-	for _, c := range ui.WorstFirst(t.Needs) {
-		name, code := "may", ""
-		if c.Acts() {
-			name, code = "RISKY", ui.Red
-		}
-		words := ui.InWords(c)
-		if slices.Contains(added, c) {
-			words = "now also " + words
-		}
-		p.fact(name, words, code)
-	}
-	if len(t.Needs) == 0 {
-		p.item("may", "only compute, without files, network and commands")
-	}
-	for _, c := range removed {
-		p.item("no longer", ui.InWords(c))
-	}
-	for _, limit := range raisedLimits(&t.Tool) {
-		p.item("takes", limit)
 	}
 }
 
@@ -194,10 +251,10 @@ func (p *reviewPage) code(text string, full bool) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	for i, line := range lines {
 		if i == shownLines && !full {
-			p.Line("%s", p.Paint(ui.Yellow, fmt.Sprintf("  … %d more lines are hidden; to show them: cassidy trust --full", len(lines)-i)))
+			p.Lines(draw.Wrap("  "+p.Mark(draw.Folded)+" ", fmt.Sprintf("%d more lines are hidden; to show them: cassidy trust --full", len(lines)-i), p.Most()))
 			return
 		}
-		p.quote(fmt.Sprintf("%5d │ ", i+1), strings.TrimSuffix(line, "\r"))
+		p.Lines(p.Numbered(i+1, ui.VisibleLine(strings.TrimSuffix(line, "\r"))))
 	}
 }
 

@@ -72,7 +72,7 @@ func (c *command) removeRules(ctx *cli.Context, root string, rules []tool.Rule) 
 // confirmRules shows a change of the rules, and makes it if the user agrees.
 func (c *command) confirmRules(ctx *cli.Context, title string, rules []tool.Rule, change *config.Change, notes []string) error {
 	if !c.JSON {
-		p := approve.Page{Page: ui.Page{Paint: c.Paint()}, Width: ui.WidthOf(c.Out), All: true}
+		p := approve.Page{Screen: c.ScreenOf(c.Out), All: true}
 		p.RuleChange(title, rules, change)
 		c.Print(p.String())
 		for _, note := range notes {
@@ -86,7 +86,7 @@ func (c *command) confirmRules(ctx *cli.Context, title string, rules []tool.Rule
 			WithHint("run the command on a terminal, or add --yes after you have read the change")
 	default:
 		in := &ui.Terminal{In: c.In, Out: c.Err}
-		in.Print("write this? [y/N] ")
+		in.Print(c.ScreenOf(c.Err).Prompt("y write this", "N no"))
 		line, err := in.ReadLine(ctx.Context)
 		if ctx.Context.Err() != nil {
 			return ctx.Context.Err()
@@ -108,7 +108,7 @@ func (c *command) ruleChanged(rules []tool.Rule, change *config.Change, notes []
 		return c.PrintJSON(value.NewDict("file", change.File, "rules", ui.Texts(ui.Map(rules, func(r tool.Rule) string { return r.String() })),
 			"lines", change.Lines, "written", change.Before != change.After, "notes", ui.Texts(notes)))
 	}
-	c.Note("%s", what)
+	c.Did("%s", what)
 	return nil
 }
 

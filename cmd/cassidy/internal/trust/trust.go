@@ -3,8 +3,6 @@
 package trust
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/trust"
@@ -217,6 +214,7 @@ func (t *Session) ShowAll() {
 	if len(t.Files) == 0 {
 		return
 	}
+	t.Files = mostAbleFirst(t.Files)
 	p := t.page()
 	p.overview(t.Review.Root, t.Files)
 	for i := range t.Files {
@@ -225,140 +223,6 @@ func (t *Session) ShowAll() {
 		}
 	}
 	t.Print(p.String())
-}
-
-func (t *Session) page() *reviewPage {
-	return &reviewPage{approve.Page{Page: ui.Page{Paint: t.Paint()}, Width: ui.WidthOf(t.Out), All: true}}
-}
-
-// Ask shows one file after another, and asks about each.
-func (t *Session) Ask(ctx context.Context) error {
-	in := &ui.Terminal{In: t.In, Out: t.Err}
-	p := t.page()
-	p.overview(t.Review.Root, t.Files)
-	t.Print(p.String())
-	if t.Author {
-		answer, err := t.answer(ctx, in, "are these files yours, and do you trust them? [y/N] ", "y")
-		if err != nil || answer != "y" {
-			return t.declined(err)
-		}
-		return t.Record(t.Files)
-	}
-	var trusted []trust.File
-	refused := map[string]bool{}
-	rest := false // is trusted
-	for i := range t.Files {
-		f := &t.Files[i]
-		if lib := loadsRefused(f, refused); lib != "" {
-			t.Log("%s stays untrusted: it loads %s", f.Path, lib)
-			continue
-		}
-		answer := "y"
-		if !rest {
-			t.show(ctx, f)
-			var err error
-			if answer, err = t.decide(ctx, in, i); err != nil {
-				return errors.Join(t.Record(trusted), t.declined(err))
-			}
-		}
-		switch answer {
-		case "a":
-			rest = true
-			fallthrough
-		case "y":
-			trusted = append(trusted, *f)
-		case "q":
-			return t.Record(trusted)
-		default:
-			refused[f.Path] = true
-		}
-	}
-	return t.Record(trusted)
-}
-
-// show shows all of a file, with the user's pager if it is longer than the terminal.
-func (t *Session) show(ctx context.Context, f *trust.File) {
-	p := t.page()
-	p.file(f, true)
-	if !ui.IsTerminal(t.Err) || !approve.Paged(ctx, t.Printer, &ui.Terminal{Out: t.Err}, p.String()) {
-		t.Print(p.String())
-	}
-}
-
-// decide asks about a file, and returns y, n, q, or a for all that are left. Those are
-// shown first.
-func (t *Session) decide(ctx context.Context, in *ui.Terminal, i int) (string, error) {
-	left := t.Files[i:]
-	for {
-		t.remind(left[:1])
-		if len(left) == 1 {
-			return t.answer(ctx, in, "trust "+ui.VisibleLine(left[0].Path)+"? [y/N] ", "y")
-		}
-		answer, err := t.answer(ctx, in, fmt.Sprintf("trust %s? [y]es, [N]o, [a]ll %d remaining files, [q]uit: ", ui.VisibleLine(left[0].Path), len(left)), "yaq")
-		if err != nil || answer != "a" {
-			return answer, err
-		}
-		for j := range left[1:] {
-			t.show(ctx, &left[j+1])
-		}
-		t.remind(left)
-		answer, err = t.answer(ctx, in, fmt.Sprintf("trust these %d files? [y/N] ", len(left)), "y")
-		if err != nil || answer == "y" {
-			return "a", err
-		}
-	}
-}
-
-// remind shows what files may do next to the question about them: their pages may have
-// scrolled away.
-func (t *Session) remind(files []trust.File) {
-	p := t.page()
-	for i := range files {
-		p.Line("\n%s", p.Paint(ui.Bold, ui.VisibleLine(files[i].Path)))
-		p.may(&files[i])
-	}
-	t.Print(p.String())
-}
-
-// loadsRefused names a file that a tool loads and that was refused, or "".
-func loadsRefused(f *trust.File, refused map[string]bool) string {
-	if f.Tool == nil {
-		return ""
-	}
-	for _, lib := range f.Tool.Loads {
-		if refused[folder.Name+"/tools/"+lib] {
-			return lib
-		}
-	}
-	return ""
-}
-
-// answer asks a question, and returns one of the letters that it takes, or n for anything
-// else. The end of the input is q.
-func (t *Session) answer(ctx context.Context, in *ui.Terminal, question, letters string) (string, error) {
-	in.Print(question)
-	line, err := in.ReadLine(ctx)
-	if ctx.Err() != nil {
-		return "", ctx.Err()
-	}
-	if err != nil {
-		in.Print("\n")
-		return "q", nil
-	}
-	word := strings.ToLower(strings.TrimSpace(line))
-	if word == "?" || word == "help" {
-		in.Print("  y  trust the file\n  n  leave the file untrusted; Enter alone does this too\n")
-		if strings.Contains(letters, "a") {
-			in.Print("  a  show all remaining files, then ask once for all of them\n  q  end the review; the files that you have trusted stay trusted\n")
-		}
-		return t.answer(ctx, in, question, letters)
-	}
-	for _, choice := range []string{"yes", "all", "quit"} {
-		if strings.Contains(letters, choice[:1]) && (word == choice || word == choice[:1]) {
-			return word[:1], nil
-		}
-	}
-	return "n", nil
 }
 
 func (t *Session) declined(err error) error {
@@ -378,7 +242,7 @@ func (t *Session) Record(files []trust.File) error {
 		if err := trust.MarkAuthor(t.Review.Root); err != nil {
 			return err
 		}
-		t.Note("this project is marked as yours: your changes stay trusted unless a file needs more capabilities")
+		t.Did("this project is marked as yours: your changes stay trusted unless a file needs more capabilities")
 	}
 	if left := len(t.Review.Untrusted()) - len(files); left == 0 && !t.unasked {
 		if err := trust.MarkReviewed(t.Review.Root); err != nil {
@@ -390,17 +254,17 @@ func (t *Session) Record(files []trust.File) error {
 	case broken > 0 && len(t.Review.Files) == 0:
 		t.Note("no other file needs review; what cannot be used is listed above")
 	case broken > 0 && len(t.Files) == 0:
-		t.Note("every other file here is trusted (%s); what cannot be used is listed above", ui.Count(len(t.Review.Files), "file"))
+		t.Did("every other file here is trusted (%s); what cannot be used is listed above", ui.Count(len(t.Review.Files), "file"))
 	case len(t.Review.Files) == 0 && t.unasked:
 		t.Note("no file needs review; to let models see the names of the files and of the git branch: cassidy trust --yes")
 	case len(t.Review.Files) == 0:
-		t.Note("no file needs review; models may now see the names of the files and of the git branch")
+		t.Did("no file needs review; models may now see the names of the files and of the git branch")
 	case len(t.Files) == 0:
-		t.Note("everything here is trusted (%s)", ui.Count(len(t.Review.Files), "file"))
+		t.Did("everything here is trusted (%s)", ui.Count(len(t.Review.Files), "file"))
 	case len(files) == 0:
 		t.Note("nothing was trusted")
 	default:
-		t.Note("trusted %s", ui.Count(len(files), "file"))
+		t.Did("trusted %s", ui.Count(len(files), "file"))
 	}
 	return nil
 }
@@ -483,13 +347,13 @@ func (c *command) revokeTrust(root string, words []string) error {
 		return c.PrintJSON(value.NewDict("project", root, "revoked", ui.Texts(names), "all", len(names) == 0))
 	}
 	if len(names) == 0 {
-		c.Note("revoked the trust in all files of %s", root)
+		c.Did("revoked the trust in all files of %s", root)
 		if author {
 			c.Note("the project is no longer marked as yours; to mark it again: cassidy trust --author")
 		}
 	}
 	for _, name := range names {
-		c.Note("revoked the trust in %s", name)
+		c.Did("revoked the trust in %s", name)
 	}
 	return nil
 }
