@@ -61,30 +61,35 @@ func TestScreens(t *testing.T) {
 	} {
 		for _, l := range looks() {
 			t.Run(c.name+"/"+l.name, func(t *testing.T) {
-				got := run(l, c.args...)
-				for line := range strings.Lines(got) {
-					if line = strings.TrimRight(line, "\n"); draw.Cells(line) >= l.cells && !strings.HasPrefix(line, "    ") {
-						t.Errorf("a line of %d cells: %q", draw.Cells(line), line)
-					}
-				}
-				file := filepath.Join("testdata/screens", c.name+"-"+l.name+".txt")
-				if *update {
-					if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-						t.Fatal(err)
-					}
-					if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(string(want), got); diff != "" {
-					t.Errorf("%s (-want +got); go test ./cmd/cassidy -run TestScreens -update takes it over:\n%s", file, diff)
-				}
+				checkScreen(t, c.name, l, run(l, c.args...))
 			})
 		}
+	}
+}
+
+// checkScreen compares what was drawn with a file in testdata/screens. No line but that of code is wider than the terminal.
+func checkScreen(t *testing.T, name string, l look, got string) {
+	t.Helper()
+	for line := range strings.Lines(got) {
+		if line = strings.TrimRight(line, "\n"); draw.Cells(line) >= l.cells && !strings.HasPrefix(line, "    ") {
+			t.Errorf("a line of %d cells: %q", draw.Cells(line), line)
+		}
+	}
+	file := filepath.Join("testdata/screens", name+"-"+l.name+".txt")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got); go test ./cmd/cassidy -run '%s' -update takes it over:\n%s", file, t.Name(), diff)
 	}
 }
 
@@ -106,17 +111,7 @@ func sameAge(age string) string {
 // onTerminal returns what a command prints on a terminal. It gets no input.
 func onTerminal(t *testing.T, dir, home string, l look, args []string) string {
 	t.Helper()
-	person, program := ptytest.Open(t)
-	if err := unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(l.cells)}); err != nil {
-		t.Fatal(err)
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(exe, append([]string{"--dir", dir}, args...)...)
-	cmd.Env = append(os.Environ(), asCassidy+"=1", "TERM=xterm", "LC_ALL=", "LC_CTYPE=", "LANG=en_US.UTF-8", "NO_COLOR=", "CLICOLOR_FORCE=", "CASSIDY_HOME="+home, "HOME="+home, "CASSIDY_WORKER="+testworker.Exec())
-	cmd.Env = append(cmd.Env, strings.Fields(l.env)...)
+	person, cmd, program := terminalCommand(t, dir, home, l, args)
 	cmd.Stdout = program
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -129,4 +124,21 @@ func onTerminal(t *testing.T, dir, home string, l look, args []string) string {
 	_ = cmd.Wait() // some commands end with an exit code
 	_ = program.Close()
 	return strings.ReplaceAll(ages.ReplaceAllStringFunc(<-shown, sameAge), "\r\n", "\n")
+}
+
+// terminalCommand returns a command of a new terminal, and both ends of that.
+func terminalCommand(t *testing.T, dir, home string, l look, args []string) (person *os.File, cmd *exec.Cmd, program *os.File) {
+	t.Helper()
+	person, program = ptytest.Open(t)
+	if err := unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 60, Col: uint16(l.cells)}); err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd = exec.Command(exe, append([]string{"--dir", dir}, args...)...)
+	cmd.Env = append(os.Environ(), asCassidy+"=1", "TERM=xterm", "LC_ALL=", "LC_CTYPE=", "LANG=en_US.UTF-8", "NO_COLOR=", "CLICOLOR_FORCE=", "PAGER=", "CASSIDY_HOME="+home, "HOME="+home, "CASSIDY_WORKER="+testworker.Exec())
+	cmd.Env = append(cmd.Env, strings.Fields(l.env)...)
+	return person, cmd, program
 }

@@ -77,7 +77,7 @@ func (c *command) new(ctx *cli.Context, h *host.Host) error {
 	if c.JSON {
 		err = c.PrintJSON(value.NewDict("name", name, "path", file))
 	} else {
-		c.Note("created %s", shown)
+		c.Did("created %s", shown)
 		c.Note("next: edit the file, then  cassidy agents show %s", name)
 		c.Note("      to run the agent:    cassidy task --agent %s \"TASK\"", name)
 		c.Note("      models that have the tool 'agent' can also start this agent: they select it by its description")

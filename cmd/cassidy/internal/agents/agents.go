@@ -70,7 +70,7 @@ func Register(ctx context.Context, a *app.App, h *host.Host, parks bool, options
 		return o, err
 	})
 	if err != nil {
-		a.Note("the built-in tool agent is unavailable: %v", err) // a tool of the project or the user has the name
+		a.Warn("the built-in tool agent is unavailable: %v", err) // a tool of the project or the user has the name
 	}
 	return nil
 }
@@ -119,15 +119,15 @@ func New(a *app.App, h *host.Host, s *Setup) (*agent.Agent, error) {
 // registerTools registers the tools with which an agent calls others and runs programs.
 func registerTools(a *app.App, h *host.Host, o *agent.Options) {
 	if err := agent.Register(h, func() (*agent.Options, error) { own := *o; return &own, nil }); err != nil {
-		a.Note("the built-in tool agent is unavailable: %v", err) // a tool of the project or the user has the name
+		a.Warn("the built-in tool agent is unavailable: %v", err) // a tool of the project or the user has the name
 	}
 	if o.Policy == "chat" {
 		if err := registerTodo(h); err != nil {
-			a.Note("the built-in tool %s is unavailable: %v", TodoTool, err)
+			a.Warn("the built-in tool %s is unavailable: %v", TodoTool, err)
 		}
 	}
 	if err := agent.RegisterCode(h); err != nil {
-		a.Note("the built-in tool execute_code is unavailable: %v", err)
+		a.Warn("the built-in tool execute_code is unavailable: %v", err)
 	}
 }
 

@@ -73,7 +73,7 @@ func noteSecret(a *app.App, file string) {
 		return
 	}
 	if files, err := a.SecretFiles(); err == nil && protect.HoldsSecret(files, info) != "" {
-		a.Note("%s holds a secret of your config: the model and the record of the run get its value", file)
+		a.Warn("%s holds a secret of your config: the model and the record of the run get its value", file)
 	}
 }
 

@@ -64,24 +64,24 @@ func PrintAnswer(a *app.App, r *agent.Reply) {
 	case agent.ReasonFinal:
 		printSources(a, r)
 	case agent.ReasonMaxIterations:
-		a.Log("incomplete: the model was asked %s and did not complete the task", ui.Times(r.Iterations))
-		a.Log("hint: allow more requests: --max-iterations N")
+		a.Alert("incomplete: the model was asked %s and did not complete the task", ui.Times(r.Iterations))
+		a.Hint("allow more requests: --max-iterations N")
 	case agent.ReasonNoDecision:
-		a.Log("the last replies of the model have neither a valid call nor an answer, even after reminders")
-		a.Log("hint: find a better --format: cassidy format-test")
+		a.Alert("the last replies of the model have neither a valid call nor an answer, even after reminders")
+		a.Hint("find a better --format: cassidy format-test")
 	case agent.ReasonLoop:
-		a.Log("the run was stopped: the model repeated the same call")
+		a.Alert("the run was stopped: the model repeated the same call")
 	case agent.ReasonDenied:
 		what := "calls"
 		if r.Text != "" {
 			what = "answers"
 		}
-		a.Log("the run was stopped: too many %s of the model were refused", what)
+		a.Alert("the run was stopped: too many %s of the model were refused", what)
 		for _, hint := range calls.WhyRefused(a) {
-			a.Log("hint: %s", hint)
+			a.Hint("%s", hint)
 		}
 	default:
-		a.Log("the run ended: %s", r.Reason)
+		a.Alert("the run ended: %s", r.Reason)
 	}
 }
 

@@ -274,7 +274,7 @@ func iterations(a *app.App, text string) (int, error) {
 	case "":
 		return 0, nil
 	case "unlimited", "inf":
-		a.Note("the number of requests to the model is unlimited; stop the run with Ctrl-C")
+		a.Warn("the number of requests to the model is unlimited; stop the run with Ctrl-C")
 		return Unlimited, nil
 	}
 	n, err := strconv.Atoi(text)

@@ -35,7 +35,7 @@ func keeper(a *app.App, root, dir string) func(name, text string) (string, error
 			return "", ui.FileError(err)
 		}
 		if root == "" {
-			a.Note("shortened a long result; the full result is in %s", filepath.Join(base, filepath.FromSlash(file)))
+			a.Warn("shortened a long result; the full result is in %s", filepath.Join(base, filepath.FromSlash(file)))
 			return "", nil
 		}
 		shown, err := filepath.Rel(dir, filepath.Join(base, filepath.FromSlash(file)))

@@ -42,6 +42,6 @@ func reportInvalid(a *app.App, errors []*value.Error, kind, command string) {
 			a.Note("%s; to show them: %s", ui.Count(len(errors)-i, "more error")+" in "+kind+" files", command)
 			return
 		}
-		a.Note("invalid %s file: %s (%s shows more)", kind, e.Error(), command)
+		a.Warn("invalid %s file: %s (%s shows more)", kind, e.Error(), command)
 	}
 }

@@ -66,9 +66,9 @@ func (a *App) reportTrustedOnce(h *host.Host, root string) error {
 	}
 	switch {
 	case n == 1:
-		a.Note("trusted for this command: 1 file (cassidy trust shows it)")
+		a.Warn("trusted for this command: 1 file (cassidy trust shows it)")
 	case n > 1:
-		a.Note("trusted for this command: %d files (cassidy trust shows them)", n)
+		a.Warn("trusted for this command: %d files (cassidy trust shows them)", n)
 	}
 	return nil
 }
@@ -136,8 +136,8 @@ func InShort(f *trust.File) string {
 func (a *App) ReportUntrusted(n int, what string) {
 	switch {
 	case n == 1:
-		a.Note("1 untrusted %s is not used; to review: cassidy trust", what)
+		a.Warn("1 untrusted %s is not used; to review: cassidy trust", what)
 	case n > 1:
-		a.Note("%d untrusted %ss are not used; to review: cassidy trust", n, what)
+		a.Warn("%d untrusted %ss are not used; to review: cassidy trust", n, what)
 	}
 }

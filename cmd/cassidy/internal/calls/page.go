@@ -47,7 +47,7 @@ func (p *Page) Head(t *toolset.Info) {
 		if d.Since != "" {
 			note += " since " + d.Since
 		}
-		p.Line("%s", p.Paint(ui.Yellow, ui.VisibleLine(note)))
+		p.Line("%s", p.Paint(ui.Magenta, ui.VisibleLine(note)))
 		if d.Message != "" {
 			p.Text(d.Message)
 		}
@@ -56,7 +56,7 @@ func (p *Page) Head(t *toolset.Info) {
 		}
 	}
 	if t.State != toolset.Ready {
-		p.Line("%s", p.Paint(ui.Yellow, "Unavailable ("+string(t.State)+"): "+ui.VisibleLine(t.Reason)))
+		p.Line("%s", p.Paint(ui.Magenta, "Unavailable ("+string(t.State)+"): "+ui.VisibleLine(t.Reason)))
 	}
 	p.Line("")
 }

@@ -40,7 +40,7 @@ func Show(a *app.App, e tool.Event) {
 			a.Log("%s: %s %s", e.Tool, e.Type(), value.FormatJSON(e.Fields(), ""))
 		}
 	case tool.Lost:
-		a.Log("%d events were not printed: the output is too slow", d.N)
+		a.Alert("%d events were not printed: the output is too slow", d.N)
 	}
 }
 
@@ -129,7 +129,7 @@ func RunLines(a *app.App, run string) func(tool.Event) {
 				Show(a, e)
 			}
 		case tool.ModelRetry:
-			a.Log("%s; trying again in %s", d.Error, retryTime(d.Wait))
+			a.Alert("%s; trying again in %s", d.Error, retryTime(d.Wait))
 		case tool.Hooked:
 			showHook(a, &d, paint)
 		case tool.SkillLoaded:
@@ -184,7 +184,7 @@ func showHook(a *app.App, d *tool.Hooked, paint func(code, text string) string) 
 	default:
 		text = "failed: " + text
 	}
-	color := ui.Yellow
+	color := ui.Magenta
 	if d.Action == "noted" {
 		color = ui.Dim
 	}
@@ -266,7 +266,7 @@ func showDecision(a *app.App, d *tool.Decided, paint func(code, text string) str
 		}
 		a.LogLine(line)
 	case "error":
-		a.LogLine(paint(ui.Yellow, "invalid reply: "+ui.VisibleLine(strings.TrimSpace(d.Error))))
+		a.LogLine(paint(ui.Magenta, "invalid reply: "+ui.VisibleLine(strings.TrimSpace(d.Error))))
 	}
 }
 
@@ -295,7 +295,7 @@ func ShowEnd(a *app.App, label string, e *tool.ToolCallEnd, paint func(code, tex
 		mark = paint(ui.Red, "✗")
 	}
 	if e.Waits {
-		a.LogLine("  " + paint(ui.Yellow, "…") + " " + label + paint(ui.Dim, "waits"))
+		a.LogLine("  " + paint(ui.Magenta, "…") + " " + label + paint(ui.Dim, "waits"))
 		return
 	}
 	if e.Unshown != "" {

@@ -155,7 +155,7 @@ func (t *chatSession) useSkill(name string) error {
 		return err
 	}
 	t.skills = append(t.skills, text)
-	t.Note("the skill %s is added to the next message", name)
+	t.Did("the skill %s is added to the next message", name)
 	return nil
 }
 
@@ -204,7 +204,7 @@ func (t *chatSession) compact(ctx context.Context, _ []string) error {
 		t.Note("compacted a short conversation from %s to %s tokens: the summary is longer", commas(before), commas(after))
 		return nil
 	}
-	t.Note("compacted the conversation from %s to %s tokens", commas(before), commas(after))
+	t.Did("compacted the conversation from %s to %s tokens", commas(before), commas(after))
 	return nil
 }
 
@@ -234,7 +234,7 @@ func (t *chatSession) clear(ctx context.Context, _ []string) error {
 	}
 	t.session = s
 	t.skills, t.runs, t.warned, t.used = nil, nil, false, agent.Usage{}
-	t.Note("began a new conversation")
+	t.Did("began a new conversation")
 	return nil
 }
 

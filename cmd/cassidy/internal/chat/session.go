@@ -208,7 +208,7 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 		t.status(r.Usage)
 		if t.session.Nearly() && !t.warned {
 			t.warned = true
-			t.Note("the conversation is long: %s; to shorten it: /compact; to begin a new one: /clear", t.usage())
+			t.Warn("the conversation is long: %s; to shorten it: /compact; to begin a new one: /clear", t.usage())
 		}
 	}
 	return nil

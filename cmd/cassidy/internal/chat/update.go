@@ -52,7 +52,7 @@ func (t *chatSession) refresh(ctx context.Context, _ []string) error {
 	for _, e := range t.host.Broken() {
 		t.Report(e)
 	}
-	t.Note("read the files again; the model has %s", toolCount(len(t.session.Agent().Tools())))
+	t.Did("read the files again; the model has %s", toolCount(len(t.session.Agent().Tools())))
 	return nil
 }
 

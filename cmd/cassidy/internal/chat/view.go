@@ -66,7 +66,7 @@ func (v *chatView) show(e tool.Event) {
 	v.endLine()
 	if d, again := e.Data.(tool.ModelRetry); again && own {
 		if d.Discards && v.reply != nil && v.reply.shown.Len() > 0 {
-			v.Log("the answer broke off; the text above is not a part of it")
+			v.Alert("the answer broke off; the text above is not a part of it")
 		}
 		if v.reply != nil {
 			v.reply = &replyText{whole: v.whole}
@@ -147,8 +147,8 @@ func (v *chatView) ended(r *agent.Reply) {
 		v.listCalls(r.Calls)
 	}
 	if r.Incomplete() {
-		v.Log("Incomplete (max iterations reached)")
-		v.Log("hint: allow more than %s: --max-iterations N", ui.Count(r.Iterations, "request"))
+		v.Alert("Incomplete (max iterations reached)")
+		v.Hint("allow more than %s: --max-iterations N", ui.Count(r.Iterations, "request"))
 	}
 }
 

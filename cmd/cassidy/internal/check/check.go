@@ -234,7 +234,7 @@ func (r *run) summary(errs, warnings, fixable int) {
 	case len(r.files) == 0:
 		r.Note("no scripts found")
 	case errs+warnings == 0:
-		r.Note("no faults in %s", files)
+		r.Did("no faults in %s", files)
 	default:
 		r.Note("%s and %s in %s", ui.Count(errs, "error"), ui.Count(warnings, "warning"), files)
 	}

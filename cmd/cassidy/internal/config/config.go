@@ -249,12 +249,12 @@ func (c *command) write(change *config.Change, path []string) error {
 			return err
 		}
 	case change.Before == change.After:
-		c.Note("%s has this value already", config.PathText(path))
+		c.Did("%s has this value already", config.PathText(path))
 	default:
-		c.Note("written to %s", change.File)
+		c.Did("written to %s", change.File)
 	}
 	if change.Fault != nil {
-		c.Note("something else in it is still invalid: %v", change.Fault)
+		c.Warn("something else in it is still invalid: %v", change.Fault)
 	}
 	return nil
 }

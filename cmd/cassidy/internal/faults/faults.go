@@ -17,7 +17,7 @@ import (
 func Text(d *diagnostic.Diagnostic, paint func(code, text string) string) string {
 	color := ui.Red
 	if d.Severity == diagnostic.Warning {
-		color = ui.Yellow
+		color = ui.Magenta
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s %s\n", ui.VisibleLine(d.Pos.String()), paint(color, string(d.Severity)+":"),

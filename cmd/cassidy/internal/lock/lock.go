@@ -69,7 +69,7 @@ func (c *command) lock(ctx *cli.Context, h *host.Host) error {
 	if n := len(now.Servers); n > 0 {
 		locked = ui.Count(len(now.Tools), "tool") + ", " + ui.Count(n, "server") + " and " + ui.Count(len(now.Files), "other file")
 	}
-	c.Note("locked %s in %s", locked, lockfile.Name)
+	c.Did("locked %s in %s", locked, lockfile.Name)
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (c *command) serversOf(root string, before *lockfile.Lock) (list []lockfile
 			list = append(list, lockfile.Server{Name: e.Name, Digest: tools.Digest(), Tools: tools.Names()})
 		} else if locked, ok := before.Server(e.Name); ok {
 			list = append(list, locked)
-			c.Note("the tools of the server %s were not compared: you have not reviewed them; to review: cassidy mcp review %s", e.Name, e.Name)
+			c.Warn("the tools of the server %s were not compared: you have not reviewed them; to review: cassidy mcp review %s", e.Name, e.Name)
 		}
 	}
 	slices.SortFunc(list, func(a, b lockfile.Server) int { return strings.Compare(a.Name, b.Name) })
@@ -108,7 +108,7 @@ func (c *command) check(changes []lockfile.Change) error {
 			WithHint("review the changes, and then write the lock with: cassidy lock")
 	}
 	if !c.JSON {
-		c.Note("the files are as in %s", lockfile.Name)
+		c.Did("the files are as in %s", lockfile.Name)
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func (c *command) writeLua(ctx context.Context, dir string) error {
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("file", file))
 	}
-	c.Note("wrote %s", file)
+	c.Did("wrote %s", file)
 	return nil
 }
 

@@ -178,16 +178,16 @@ func (c *command) added(f *serverFile, names []string, trusted, facts bool) erro
 		}
 	}
 	c.Print(p.String())
-	c.Note("added to %s", f.shown)
+	c.Did("added to %s", f.shown)
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		c.Note("the environment variable %s is not set: export %s=…", name, name)
+		c.Warn("the environment variable %s is not set: export %s=…", name, name)
 	}
 	if trusted {
 		for i := range servers {
 			c.Note("next, review its tools: cassidy mcp review %s", servers[i].Name)
 		}
 	} else {
-		c.Note("the file has other entries that nobody has reviewed, so none of it is used; to review: cassidy trust %s", mcpfile.Name)
+		c.Warn("the file has other entries that nobody has reviewed, so none of it is used; to review: cassidy trust %s", mcpfile.Name)
 	}
 	return nil
 }

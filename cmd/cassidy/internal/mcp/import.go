@@ -150,7 +150,7 @@ func (c *command) printForeign(found []foreign) {
 			p.Line("  %s %s", ui.Pad("note", factWidth), ui.VisibleLine(note))
 		}
 		if s.problem != "" {
-			p.Line("  %s %s", p.Paint(ui.Yellow, ui.Pad("skipped", factWidth)), ui.VisibleLine(s.problem))
+			p.Line("  %s %s", p.Paint(ui.Magenta, ui.Pad("skipped", factWidth)), ui.VisibleLine(s.problem))
 		}
 	}
 	c.Print(p.String())

@@ -77,13 +77,13 @@ func (c *command) install(ctx *cli.Context) error {
 		return c.PrintJSON(value.NewDict("client", in.client.name, "file", in.file, "changed", changed))
 	}
 	if !changed {
-		c.Note("%s has the server already", in.shown)
+		c.Did("%s has the server already", in.shown)
 		return nil
 	}
 	if in.replaces {
-		c.Note("replaced the server %s in %s; to keep both, choose another name: --name NAME", in.name, in.shown)
+		c.Did("replaced the server %s in %s; to keep both, choose another name: --name NAME", in.name, in.shown)
 	} else {
-		c.Note("added the server to %s", in.shown)
+		c.Did("added the server to %s", in.shown)
 	}
 	c.Note("next: %s", in.client.then)
 	return nil

@@ -40,15 +40,15 @@ func (c *command) list(*cli.Context) error {
 	}
 	for i := range servers {
 		if !servers[i].Trusted {
-			c.Note("no tool of an untrusted server is used; to review: cassidy trust %s", mcpfile.Name)
+			c.Warn("no tool of an untrusted server is used; to review: cassidy trust %s", mcpfile.Name)
 			break
 		}
 	}
 	for i := range servers {
 		if f := &servers[i]; f.Trusted && !states[f.Name].reviewed {
-			c.Note("the tools of %s are not used yet; to review: cassidy mcp review %s", f.Name, f.Name)
+			c.Warn("the tools of %s are not used yet; to review: cassidy mcp review %s", f.Name, f.Name)
 		} else if changed := states[f.Name].changed; f.Trusted && changed != "" {
-			c.Note("the calls of %s were refused, because its tools have changed: %s; to review: cassidy mcp review %s", f.Name, changed, f.Name)
+			c.Warn("the calls of %s were refused, because its tools have changed: %s; to review: cassidy mcp review %s", f.Name, changed, f.Name)
 		}
 	}
 	return nil

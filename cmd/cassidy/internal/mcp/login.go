@@ -61,7 +61,7 @@ func (c *command) login(ctx *cli.Context) error {
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("server", s.Name, "url", s.URL, "signed_in", true))
 	}
-	c.Note("signed in at %s", s.Name)
+	c.Did("signed in at %s", s.Name)
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (c *command) logout(ctx *cli.Context) error {
 	case c.JSON:
 		return c.PrintJSON(value.NewDict("server", name, "url", s.URL, "signed_out", had))
 	case had:
-		c.Note("deleted the tokens of %s", name)
+		c.Did("deleted the tokens of %s", name)
 	default:
 		c.Note("there are no tokens of %s", name)
 	}

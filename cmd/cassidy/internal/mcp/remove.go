@@ -38,7 +38,7 @@ func (c *command) remove(ctx *cli.Context) error {
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("file", f.shown, "removed", name, "trusted", trusted))
 	}
-	c.Note("removed %s from %s", name, f.shown)
+	c.Did("removed %s from %s", name, f.shown)
 	return nil
 }
 

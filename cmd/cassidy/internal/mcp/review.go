@@ -1,11 +1,13 @@
 package mcp
 
 import (
+	"context"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/servers"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/lockfile"
@@ -36,6 +38,7 @@ type toolReview struct {
 	tools   attached.Set
 	changes []attached.Change
 	first   bool // there was no review before
+	hidden  review.Hidden
 }
 
 func (c *command) review(ctx *cli.Context) error {
@@ -68,9 +71,9 @@ func (c *command) compareLock(root, name string, tools attached.Set) {
 	switch locked, ok := lock.Server(name); {
 	case !ok:
 	case locked.Digest == tools.Digest():
-		c.Note("the tools of %s are as in %s", name, lockfile.Name)
+		c.Did("the tools of %s are as in %s", name, lockfile.Name)
 	default:
-		c.Note("the tools of %s differ from %s", name, lockfile.Name)
+		c.Warn("the tools of %s differ from %s", name, lockfile.Name)
 	}
 }
 
@@ -88,22 +91,18 @@ func (r *toolReview) notAsked() *value.Error {
 func (r *toolReview) decide(ctx *cli.Context, yes bool) error {
 	yes = yes || !r.first && len(r.changes) == 0
 	if !r.JSON {
-		r.show()
+		r.hidden = r.show(!ui.IsTerminal(r.In))
 	}
 	for _, name := range r.entry.Unpinned() {
-		r.Note("%s is not pinned: each start may run another version; to pin it, write the exact version behind its name in %s", value.Clean(name, 80), r.entry.Path)
+		r.Warn("%s is not pinned: each start may run another version; to pin it, write the exact version behind its name in %s", value.Clean(name, 80), r.entry.Path)
 	}
 	r.ReportAll(attached.Broken(r.servers.Describe(r.entry), r.tools))
 	if !yes && !r.JSON && ui.IsTerminal(r.In) {
-		in := &ui.Terminal{In: r.In, Out: r.Err}
-		in.Print("accept these tools of " + r.entry.Name + "? [y/N] ")
-		line, err := in.ReadLine(ctx.Context)
-		word := strings.ToLower(strings.TrimSpace(line))
-		if err != nil || word != "y" && word != "yes" {
+		var err error
+		if yes, err = r.ask(ctx.Context); err != nil || !yes {
 			r.Note("nothing was accepted")
-			return ctx.Context.Err()
+			return err
 		}
-		yes = true
 	}
 	if yes {
 		if err := r.servers.Accept(r.entry, r.tools); err != nil {
@@ -121,28 +120,88 @@ func (r *toolReview) decide(ctx *cli.Context, yes bool) error {
 		r.Report(e)
 		return ui.Reported(e)
 	case !r.first && len(r.changes) == 0:
-		r.Note("the tools of %s are as you reviewed them (%s)", r.entry.Name, ui.Count(r.tools.Len(), "tool"))
+		r.Did("the tools of %s are as you reviewed them (%s)", r.entry.Name, ui.Count(r.tools.Len(), "tool"))
 	default:
-		r.Note("accepted %s of %s", ui.Count(r.tools.Len(), "tool"), r.entry.Name)
+		r.Did("accepted %s of %s", ui.Count(r.tools.Len(), "tool"), r.entry.Name)
 	}
 	return nil
 }
 
-// show prints each new or changed definition.
-func (r *toolReview) show() {
-	p := &approve.Page{Page: ui.Page{Paint: r.Paint()}, Width: ui.WidthOf(r.Out), All: true}
-	for _, c := range r.changes {
-		p.Line("\n%s  %s", p.Paint(ui.Bold, ui.VisibleLine(r.entry.Name+"."+c.Tool)), p.Paint(ui.Yellow, c.What))
-		switch c.What {
-		case "changed":
-			p.Diff(c.Old, c.New)
-		case "added":
-			text := &review.Review{}
-			text.Text(c.New)
-			p.Rows(text)
+// ask asks whether to accept the tools.
+func (r *toolReview) ask(ctx context.Context) (yes bool, err error) {
+	in := &ui.Terminal{In: r.In, Out: r.Err}
+	n := ui.Count(r.tools.Len(), "tool")
+	for {
+		s := r.ScreenOf(r.Err)
+		first := "y yes"
+		if r.hidden.Any() {
+			first = "v view all first, then y"
+		}
+		in.Print(strings.Join(s.Message(draw.Asks, s.Paint(draw.Bold, "Accept "+n+" of "+ui.VisibleLine(r.entry.Name)+"?")), "\n") + "\n" + s.Prompt(first, "N no", "v view all"))
+		line, err := in.ReadLine(ctx)
+		if err != nil {
+			return false, ctx.Err()
+		}
+		switch word := strings.ToLower(strings.TrimSpace(line)); {
+		case word == "v" || word == "view":
+			r.show(true)
+			r.hidden = review.Hidden{}
+		case word != "y" && word != "yes":
+			return false, nil
+		case !r.hidden.Any():
+			return true, nil
 		}
 	}
+}
+
+// show prints each new or changed definition: all texts of it that a model reads, or all of it. It returns what must be seen
+// before a yes and was not shown.
+func (r *toolReview) show(all bool) review.Hidden {
+	if len(r.changes) == 0 {
+		return review.Hidden{}
+	}
+	p := &approve.Page{Screen: r.ScreenOf(r.Out), All: all}
+	state := "changed"
+	if r.first {
+		state = "new"
+	}
+	title := p.Paint(draw.Bold, ui.VisibleLine(r.entry.Name)) + " · " + ui.Count(len(r.changes), "tool") + ", " + state
+	p.Lines(p.Head(draw.None, title, p.Paint(draw.Dim, "(claims of the server)")))
+	list := definitions(r.changes)
+	for i := range list {
+		r.definition(p, &list[i])
+	}
 	r.Print(p.String())
+	return p.Hidden
+}
+
+// definition writes the definition of a tool.
+func (r *toolReview) definition(p *approve.Page, d *definition) {
+	name := p.Paint(draw.Bold, ui.VisibleLine(d.Tool))
+	if !r.first {
+		name += "  " + d.What
+	}
+	if d.What == "removed" {
+		p.Lines(p.Message(draw.None, name))
+		return
+	}
+	if len(d.params) > 0 {
+		name += "  " + ui.VisibleLine(strings.Join(d.params, " "))
+	}
+	p.Lines(p.Head(d.mark(), name, p.Paint(draw.Dim, "says: "+d.says.String())))
+	text := &review.Review{}
+	switch {
+	case d.What == "changed":
+		text.Diff(d.Old, d.New)
+	case p.All:
+		text.Text(d.New)
+	default:
+		for _, t := range d.texts {
+			text.Text(t)
+		}
+	}
+	p.Rows(text)
+	p.Marks(text)
 }
 
 func (r *toolReview) json(accepted bool) *value.Dict {

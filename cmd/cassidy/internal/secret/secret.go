@@ -93,9 +93,9 @@ func (c *command) set(ctx *cli.Context) error {
 	case c.JSON:
 		err = c.PrintJSON(value.NewDict("name", name, "source", kind, "at", at, "config", k.change.File))
 	case ctx.IsSet("env"):
-		c.Note("%s is now %s (%s)", name, words, c.state(ctx.Context, k.from))
+		c.Did("%s is now %s (%s)", name, words, c.state(ctx.Context, k.from))
 	default:
-		c.Note("%s is kept in %s", name, words)
+		c.Did("%s is kept in %s", name, words)
 	}
 	k.dropOld(ctx.Context)
 	return err
@@ -184,9 +184,9 @@ func (k *keeper) dropOld(ctx context.Context) {
 	_, _, words := place(k.old)
 	switch dropped, err := (&command{k.App}).drop(ctx, k.ConfigFile(), k.old); {
 	case err != nil:
-		k.Note("the old value of %s could not be deleted from %s: %v", k.name, words, ui.FileError(err))
+		k.Warn("the old value of %s could not be deleted from %s: %v", k.name, words, ui.FileError(err))
 	case dropped:
-		k.Note("the old value was deleted from %s", words)
+		k.Did("the old value was deleted from %s", words)
 	default:
 		k.Note("the old value stays in %s", words)
 	}
@@ -297,7 +297,7 @@ func (c *command) remove(ctx *cli.Context) error {
 		return c.PrintJSON(value.NewDict("name", name, "deleted", dropped))
 	}
 	if _, _, words := place(from); dropped {
-		c.Note("%s was deleted from %s", name, words)
+		c.Did("%s was deleted from %s", name, words)
 	} else {
 		c.Note("%s is not known any more; its value stays in %s", name, words)
 	}
@@ -332,7 +332,7 @@ func (c *command) removeUnnamed(ctx context.Context, have *config.Config, file, 
 			return undeleted(name, err)
 		}
 		if _, _, words := place(from); !c.JSON {
-			c.Note("%s was deleted from %s; the config did not name it", name, words)
+			c.Did("%s was deleted from %s; the config did not name it", name, words)
 		}
 	}
 	if c.JSON {

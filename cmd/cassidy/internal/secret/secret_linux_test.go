@@ -190,7 +190,7 @@ func TestTypedSecret(t *testing.T) {
 		code              int
 	}{
 		{"tok-123456789\r", "tok-123456789", "", 0}, {"tok-12\x7f\x7f-3456789\r", "tok--3456789", "", 0},
-		{"tok-12\x03", "", "cassidy: interrupted", 130}, {"\r", "", "is empty: nothing was changed", 2}, {"\x04", "", "is empty: nothing was changed", 2},
+		{"tok-12\x03", "", "interrupted", 130}, {"\r", "", "is empty: nothing was changed", 2}, {"\x04", "", "is empty: nothing was changed", 2},
 	} {
 		person, program := ptytest.Open(t)
 		kept := map[string]string{}

@@ -49,7 +49,7 @@ func initProject(a *app.App) error {
 		a.Note("%s is already a project", dir)
 	}
 	for _, name := range created {
-		a.Note("created %s", name)
+		a.Did("created %s", name)
 	}
 	a.Note("next: cassidy tool new my_tool")
 	return nil
@@ -112,16 +112,16 @@ func markOwn(a *app.App, dir string, fresh bool) error {
 		case fresh && !slices.ContainsFunc(r.Files, func(f trust.File) bool { return !trust.EachVersion(f.Kind, f.Path) }) &&
 			!slices.ContainsFunc(r.Broken, func(e *value.Error) bool { return !trust.EachVersion(trust.KindNotes, e.Pos.File) }):
 			if err = trust.New(a.State()).MarkAuthor(dir); err == nil {
-				a.Note("this project is marked as yours: your new and changed files are trusted unless a file needs more capabilities")
+				a.Did("this project is marked as yours: your new and changed files are trusted unless a file needs more capabilities")
 			}
 			for _, f := range r.Files { // they are for other programs, too
-				a.Note("%s is not reviewed yet, so models do not get it: cassidy trust", f.Path)
+				a.Warn("%s is not reviewed yet, so models do not get it: cassidy trust", f.Path)
 			}
 			a.ReportAll(r.Broken)
 		case len(r.Untrusted()) > 0:
-			a.Note("this project is not marked as yours: existing files are untrusted; to review them: cassidy trust; if they are yours: cassidy trust --author")
+			a.Warn("this project is not marked as yours: existing files are untrusted; to review them: cassidy trust; if they are yours: cassidy trust --author")
 		default:
-			a.Note("this project is not marked as yours, because %s existed before; if it is yours: cassidy trust --author", folder.Name)
+			a.Warn("this project is not marked as yours, because %s existed before; if it is yours: cassidy trust --author", folder.Name)
 		}
 	}
 	return err

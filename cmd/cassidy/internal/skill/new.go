@@ -111,7 +111,7 @@ func (c *command) skillRoot(n *skill.Draft) (string, error) {
 }
 
 func (c *command) reportNew(s *skill.Skill) {
-	c.Note("created %s", s.Path)
+	c.Did("created %s", s.Path)
 	c.Note("next: edit the file, then  cassidy skill show %s", s.Key)
 	c.Note("      to use the skill:    cassidy task --skill %s", s.Key)
 	if s.Auto {

@@ -124,7 +124,7 @@ func (c *command) printDryRun(a *agent.Agent, s *agents.Setup, task string) erro
 	names := ui.Map(a.Tools(), func(t tool.Tool) string { return t.Name })
 	overhead, limit := a.Budget()
 	for _, warning := range s.Warnings {
-		c.Note("dry run: %s", warning)
+		c.Warn("dry run: %s", warning)
 	}
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("dry_run", true, "validated", true, "task", task, "tools", ui.Texts(names), "working_dir", s.Options.WorkDir,

@@ -190,7 +190,7 @@ func (c *command) reportRefreshed(_ *cli.Context, h *host.Host) error {
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("tools", int64(len(tools)), "errors", ui.ErrorList(broken)))
 	}
-	c.Note("Tool cache refreshed: %d tools", len(tools))
+	c.Did("Tool cache refreshed: %d tools", len(tools))
 	c.ReportAll(broken)
 	return nil
 }

@@ -95,7 +95,7 @@ func (c *command) newTool(ctx *cli.Context, h *host.Host) error {
 		err = c.PrintJSON(value.NewDict("name", name, "path", f.Path, "files", ui.Texts(ui.Map(made, func(f setup.ToolFile) string { return f.Path }))))
 	} else {
 		for _, f := range made {
-			c.Note("created %s", f.Shown)
+			c.Did("created %s", f.Shown)
 		}
 		c.Note("next: edit the file, then  %s", next[0])
 		c.Note("      to try it:           %s", next[1])
@@ -307,7 +307,7 @@ func validPage(t *toolset.Info, found []diagnostic.Diagnostic, paint func(code, 
 	tick("Handler function is valid")
 	for i := range found {
 		d := &found[i]
-		fmt.Fprintf(&b, "%s %s\n", paint(ui.Yellow, "!"), ui.VisibleLine(fmt.Sprintf("line %d: %s", d.Pos.Line, d.Message)))
+		fmt.Fprintf(&b, "%s %s\n", paint(ui.Magenta, "!"), ui.VisibleLine(fmt.Sprintf("line %d: %s", d.Pos.Line, d.Message)))
 	}
 	ready := "ready to use"
 	if t.State == toolset.Untrusted {

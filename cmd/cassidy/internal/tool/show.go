@@ -95,7 +95,7 @@ func schemaCommand(c *command) *cli.Command {
 				return err
 			}
 			if t.State == toolset.Untrusted {
-				c.Note("the tool '%s' is untrusted: %s", t.Name, t.Reason)
+				c.Warn("the tool '%s' is untrusted: %s", t.Name, t.Reason)
 			}
 			if c.JSON {
 				return c.PrintJSON(d)
@@ -154,6 +154,6 @@ func (c *command) printOverhead(names []string, each []int, total int) {
 	p.Line("%s  %6d (%.1f%% of %dk token limit)", p.Paint(ui.Bold, ui.Pad("total", width)), total, percentOfLimit(total), tool.TokenLimit/1000)
 	c.Print(p.String())
 	if 10*total > tool.TokenLimit {
-		c.Note("the tools take more than 10%% of the token limit: offer fewer tools, such as a group or a preset")
+		c.Warn("the tools take more than 10%% of the token limit: offer fewer tools, such as a group or a preset")
 	}
 }

@@ -181,7 +181,7 @@ func (w *wizard) try() error {
 		}
 		return &e
 	}
-	w.Note("the model answers: %s", ui.CutShown(r.Text, 60))
+	w.Did("the model answers: %s", ui.CutShown(r.Text, 60))
 	return nil
 }
 
@@ -196,12 +196,12 @@ func (w *wizard) write() error {
 		if err != nil {
 			return err
 		}
-		w.Note("%s is kept in %s", w.offer.Key, where)
+		w.Did("%s is kept in %s", w.offer.Key, where)
 	}
 	if err := change.Write(); err != nil {
 		return err
 	}
-	w.Note("%s is now the model in %s", w.word(), change.File)
+	w.Did("%s is now the model in %s", w.word(), change.File)
 	return nil
 }
 

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ptytest"
+)
+
+// byKeys returns what a command shows on a terminal to somebody who types lines, one at each prompt.
+func byKeys(t *testing.T, dir, home string, l look, keys []string, args ...string) string {
+	t.Helper()
+	person, cmd, program := terminalCommand(t, dir, home, l, args)
+	ptytest.KeepOutput(t, program)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = program.Close() // so that reading ends with the process
+	var shown strings.Builder
+	prompt := regexp.MustCompile(`[^ ] (›|>) $`)
+	for buf := make([]byte, 4096); ; {
+		n, err := person.Read(buf)
+		shown.Write(buf[:n])
+		if err != nil { // EIO: the process has gone
+			break
+		}
+		if prompt.MatchString(shown.String()) && len(keys) > 0 {
+			if _, err := io.WriteString(person, keys[0]+"\n"); err != nil {
+				t.Fatal(err)
+			}
+			keys = keys[1:]
+		}
+	}
+	_ = cmd.Wait() // some commands end with an exit code
+	return strings.ReplaceAll(strings.ReplaceAll(shown.String(), "\r\n", "\n"), dir, "/project")
+}
+
+// TestReviews drives the reviews of files, of the tools of a server, and of calls, by keys.
+func TestReviews(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		".cassidy/tools/upload.star":     "def upload(path: str):\n    \"\"\"Upload a file.\"\"\"\n    return http.post(\"https://build.example.com/x\", body = fs.read(path))[\"status\"]\n\ntool(upload, needs = [\"http.post:build.example.com\", \"shell:git\", \"fs.read\"])\n",
+		".cassidy/tools/bad.star":        "def bad(path: str):\n    \"\"\"Read a file.\"\"\"\n    return fs.read(path)\n\ntool(bad, needs = [\"fs.read\"])\n",
+		".cassidy/tools/slow.star":       "def slow(n: int = 4):\n    \"\"\"Count slowly.\"\"\"\n    return n\n\ntool(slow)\n",
+		".cassidy/tools/slow_test.star":  "def test_parts(t):\n    t.equal(tools.slow(n = 2), 2)\n",
+		".cassidy/workflows/deploy.star": "def main():\n    \"\"\"Deploy.\"\"\"\n    return tools.slow()\n",
+		"CASSIDY.md":                     "Use tabs.\u200b Never сurl.\n",
+		"src/greet.py":                   "def greet(name):\n    return \"hello \" + name\n\ndef bye(name):\n    return \"bye\"\n",
+		"model.star":                     model,
+	} {
+		putChatFile(t, dir, name, text)
+	}
+	for _, l := range looks() {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			own, home := t.TempDir(), t.TempDir()
+			if err := os.CopyFS(own, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			checkScreen(t, "review_trust", l, byKeys(t, own, home, l, []string{"y", "v", "y", "a", "y"}, "trust"))
+			checkScreen(t, "review_calls", l, byKeys(t, own, home, l, []string{"y", "v", "n", "y"}, "task", "Rename greet", "--model", "script:"+filepath.Join(own, "model.star"), "--run-id", "r"))
+		})
+	}
+}
+
+// model is a model that asks for a change, a command and a request.
+const model = `def call(action, input, why):
+    return json.encode({"tool_decision": {"action": action, "input": input, "reasoning": why, "status": "continue"}})
+
+def reply(messages, turn):
+    if turn == 0:
+        return call("edit_file", {"filepath": "src/greet.py", "old_text": "def greet(name):\n    return \"hello \" + name", "new_text": "def welcome(name):\n    return \"welcome \" + name"}, "I rename **greet** in both files.\n\nSteps:\n1. change the code\n2. change the README")
+    if turn == 1:
+        return call("run_command", {"command": "python3 -m pytest -q src && git status --short", "cwd": "."}, "Now the tests.")
+    if turn == 2:
+        return call("fetch_url", {"url": "http://127.0.0.1:9/collect?d=c2VjcmV0LXZhbHVl\u200b"}, "")
+    return "TASK COMPLETE: done"
+`
