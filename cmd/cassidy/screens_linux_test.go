@@ -57,6 +57,8 @@ func TestScreens(t *testing.T) {
 		{"result", []string{"tool", "run", "log_summary"}},
 		{"tasks", []string{"tool", "run", "open_tasks"}},
 		{"runs_list", []string{"runs", "list"}},
+		{"help", []string{"--help"}},
+		{"help_lock", []string{"lock", "--help"}},
 		{"answer", []string{"--quiet", "task", "Say hello", "--model", "script:answer.star"}}, // which adds runs to the list
 	} {
 		for _, l := range looks() {

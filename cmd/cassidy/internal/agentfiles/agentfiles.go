@@ -32,7 +32,7 @@ func Command(a *app.App) *cli.Command {
 		UsageText:   "cassidy agents [COMMAND …]",
 		Action: func(ctx *cli.Context) error {
 			if ctx.Args().Present() {
-				return app.NoCommand(ctx)
+				return c.NoCommand(ctx)
 			}
 			return list(ctx)
 		},

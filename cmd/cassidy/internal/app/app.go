@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,11 +71,15 @@ func Run(ctx context.Context, args []string, w *World, commands ...func(*App) *c
 	a := New(w)
 	root := newRoot(a, commands)
 	hideFalse(root.Flags)
-	prepare(root.Commands)
+	a.prepare(root.Commands)
 	// This must be known even if the flags are wrong.
 	a.JSON = slices.Contains(args, "--json")
-	args, err := reorder(root, args)
-	if err == nil {
+	args, helpOf, err := reorder(root, args)
+	switch {
+	case err != nil:
+	case helpOf != nil && ui.IsTerminal(a.Out):
+		a.printHelp(helpOf)
+	default:
 		err = root.RunContext(ctx, append([]string{"cassidy"}, args...))
 	}
 	return a.Exit(ctx, err)
@@ -98,11 +103,12 @@ func (a *App) Fork(w *World) *App {
 
 // newRoot returns the command line: the global flags and the commands.
 func newRoot(a *App, commands []func(*App) *cli.Command) *cli.App {
+	begin := ui.Map(firstCommands(), func(c [2]string) string { return c[0] })
 	root := &cli.App{
 		Name: "cassidy", Usage: "run tools for language models, in a sandbox",
 		UsageText: "cassidy [--dir DIR] [--json] [--quiet|--verbose] [--config FILE] [--trust-once] COMMAND …",
 		Description: "A tool is a script in .cassidy/tools that a model can call.\n" +
-			"Begin with:  cassidy demo  ·  cassidy init  ·  cassidy tool new NAME  ·  cassidy setup",
+			"Begin with:  " + strings.Join(begin, "  ·  ") + "  ·  cassidy setup",
 		Writer:          a.Out,
 		ErrWriter:       a.Err,
 		HideVersion:     true,

@@ -11,8 +11,8 @@ import (
 
 // reorder moves the flags of a command line before its arguments, and the global ones
 // before the command, since urfave/cli stops reading flags at the first argument. After
-// "--" nothing is a flag.
-func reorder(app *cli.App, args []string) ([]string, error) {
+// "--" nothing is a flag. If the help of a command is wanted, it returns that one, too.
+func reorder(app *cli.App, args []string) (all []string, helpOf *cli.Command, err error) {
 	var global, path, local, rest []string
 	commands, flags := app.Commands, []cli.Flag(nil) // those of the path
 	for len(args) > 0 {
@@ -47,11 +47,11 @@ func reorder(app *cli.App, args []string) ([]string, error) {
 		case f == nil && name == "version" && len(path) == 0:
 			path = append(path, "version")
 		case f == nil:
-			return nil, unknownFlag(arg, path, slices.Concat(flags, app.Flags))
+			return nil, nil, unknownFlag(arg, path, slices.Concat(flags, app.Flags))
 		case isBool || joined:
 			*to = append(*to, arg)
 		case len(args) == 0:
-			return nil, value.Errorf(value.Invalid, "the flag --%s needs a value", name).WithHint("write --%s VALUE", name)
+			return nil, nil, value.Errorf(value.Invalid, "the flag --%s needs a value", name).WithHint("write --%s VALUE", name)
 		default:
 			*to = append(*to, arg, args[0])
 			args = args[1:]
@@ -63,14 +63,28 @@ func reorder(app *cli.App, args []string) ([]string, error) {
 	if len(rest) > 0 && len(commands) == 0 && slices.Contains(local, "--help") {
 		path, local, rest = helpWanted(path, rest)
 	}
-	if n := len(path); n > 0 && path[n-1] == "help" && slices.Contains(local, "--help") {
+	if slices.Contains(local, "--help") {
+		helpOf = commandAt(app, path)
+	}
+	if n := len(path); n > 0 && path[n-1] == "help" && helpOf != nil {
 		rest = []string{"help"} // urfave/cli shows the page of the command that this argument names
 	}
-	all := slices.Concat(global, path, local)
+	all = slices.Concat(global, path, local)
 	if len(rest) > 0 {
 		all = append(append(all, "--"), rest...)
 	}
-	return all, nil
+	return all, helpOf, nil
+}
+
+// commandAt returns the command of a path with its name in full. Without a path it is cassidy itself.
+func commandAt(app *cli.App, path []string) *cli.Command {
+	c := &cli.Command{UsageText: app.UsageText, Usage: app.Usage, Description: app.Description, Flags: app.Flags, Subcommands: app.Commands}
+	for _, name := range path {
+		c = c.Command(name)
+	}
+	named := *c
+	named.HelpName = strings.Join(append([]string{app.Name}, path...), " ")
+	return &named
 }
 
 // helpWanted returns the command line of the help that is wanted by --help after arguments: of the tool or the workflow that

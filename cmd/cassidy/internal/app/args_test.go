@@ -36,7 +36,7 @@ func TestReorder(t *testing.T) {
 		}}
 	}})
 	for _, c := range cases {
-		got, err := reorder(root, strings.Fields(c.in))
+		got, _, err := reorder(root, strings.Fields(c.in))
 		if err != nil || strings.Join(got, " ") != c.want {
 			t.Errorf("reorder(%s) = %s, %v, want %s", c.in, strings.Join(got, " "), err, c.want)
 		}

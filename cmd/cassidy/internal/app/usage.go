@@ -20,7 +20,7 @@ import (
 // prepare completes commands and their subcommands: wrong flags are errors of ours,
 // arguments are checked against ArgsUsage, and a command with subcommands and
 // without an Action needs one.
-func prepare(commands []*cli.Command) {
+func (a *App) prepare(commands []*cli.Command) {
 	for _, c := range commands {
 		hideFalse(c.Flags)
 		c.OnUsageError = usageError
@@ -30,9 +30,9 @@ func prepare(commands []*cli.Command) {
 		}
 		c.HideHelpCommand = true
 		if c.Action == nil {
-			c.Action, c.UsageText = NoCommand, "cassidy "+c.Name+" COMMAND …"
+			c.Action, c.UsageText = a.NoCommand, "cassidy "+c.Name+" COMMAND …"
 		}
-		prepare(c.Subcommands)
+		a.prepare(c.Subcommands)
 	}
 }
 
@@ -45,11 +45,11 @@ func hideFalse(flags []cli.Flag) {
 	}
 }
 
-// NoCommand is the Action of a command with subcommands: it shows the help of a command with subcommands, or fails if an argument is
-// not the name of one.
-func NoCommand(ctx *cli.Context) error {
+// NoCommand is the Action of a command with subcommands: it shows the help, or fails if an argument is not the name of a
+// subcommand.
+func (a *App) NoCommand(ctx *cli.Context) error {
 	if !ctx.Args().Present() {
-		return cli.ShowSubcommandHelp(ctx)
+		return a.help(ctx)
 	}
 	path, commands := ctx.Command.HelpName, ctx.Command.Subcommands
 	if len(commands) == 0 {
@@ -63,7 +63,7 @@ func NoCommand(ctx *cli.Context) error {
 
 // noCommand is NoCommand for the first word of a command line, which may be the name of a tool or a workflow.
 func (a *App) noCommand(ctx *cli.Context) error {
-	err := NoCommand(ctx)
+	err := a.NoCommand(ctx)
 	word := ctx.Args().First()
 	if err == nil || word == "" {
 		return err

@@ -43,7 +43,7 @@ func (p *page) text(text string) {
 			line = `\&` + line
 		}
 		p.line(line)
-		if line == strings.TrimRight(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ,;") || strings.HasPrefix(line, " ") {
+		if !app.Continues(line) {
 			p.line(".br")
 		}
 	}

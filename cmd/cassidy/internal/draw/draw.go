@@ -279,6 +279,42 @@ func (s Screen) Fact(of Symbol, label, text string) []string {
 	return Wrap(first, text, s.Most())
 }
 
+// Names returns names, each with a text beside it that hangs there. The text is below the name if that is long, or the
+// screen narrow. Names take some cells at least.
+func (s Screen) Names(indent string, list [][2]string, least int) (lines []string) {
+	width := least
+	for _, x := range list {
+		if n := Cells(x[0]); n <= maxName {
+			width = max(width, n)
+		}
+	}
+	beside := strings.Repeat(" ", Cells(indent)+width+2)
+	for _, x := range list {
+		name, text := x[0], x[1]
+		switch {
+		case s.Plain:
+			lines = append(lines, Wrap(indent, name+": "+text, s.Most())...)
+		case text == "":
+			lines = append(lines, Wrap(indent, name, s.Most())...)
+		case len(beside) > s.Most()/2:
+			lines = append(append(lines, Wrap(indent, name, s.Most())...), Wrap(indent+"    ", text, s.Most())...)
+		case Cells(name) > width:
+			lines = append(append(lines, Wrap(indent, name, s.Most())...), Wrap(beside, text, s.Most())...)
+		default:
+			lines = append(lines, Wrap(indent+Pad(name, width, false)+"  ", text, s.Most())...)
+		}
+	}
+	return lines
+}
+
+// Own returns a text of ours as the screen can show it: without typographic characters if only ASCII is shown.
+func (s Screen) Own(text string) string {
+	if !s.ASCII {
+		return text
+	}
+	return strings.NewReplacer("…", "...", "·", "|", "—", "-", "–", "-", "→", "->", "×", "x").Replace(text)
+}
+
 // Numbered returns a line of a file after its number and a margin. A long line is folded.
 func (s Screen) Numbered(n int, line string) (lines []string) {
 	number := fmt.Sprintf("%5d ", n)

@@ -67,6 +67,52 @@ func TestCells(t *testing.T) {
 	}
 }
 
+func TestNames(t *testing.T) {
+	t.Parallel()
+	list := [][2]string{{"a", "one two three"}, {"--long NAME", "four five six seven eight nine ten"}, {"--a-flag-that-is-long VALUE …", "one"}, {"bare", ""}}
+	for _, c := range []struct {
+		screen Screen
+		want   string
+	}{
+		{Screen{Width: 40}, `
+  a            one two three
+  --long NAME  four five six seven
+               eight nine ten
+  --a-flag-that-is-long VALUE …
+               one
+  bare
+`},
+		{Screen{Width: 24}, `
+  a
+      one two three
+  --long NAME
+      four five six
+      seven eight nine
+      ten
+  --a-flag-that-is-long
+  VALUE …
+      one
+  bare
+`},
+		{Screen{Width: 40, ASCII: true, Plain: true}, `
+  a: one two three
+  --long NAME: four five six seven
+  eight nine ten
+  --a-flag-that-is-long VALUE …: one
+  bare:
+`},
+	} {
+		if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), strings.Join(c.screen.Names("  ", list, 0), "\n")+"\n"); diff != "" {
+			t.Errorf("on %+v (-want +got):\n%s", c.screen, diff)
+		}
+	}
+	for s, want := range map[Screen]string{{}: "a … b · c — d", {ASCII: true}: "a ... b | c - d"} {
+		if got := s.Own("a … b · c — d"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // parse returns a value of JSON.
 func parse(t *testing.T, text string) value.Value {
 	t.Helper()
