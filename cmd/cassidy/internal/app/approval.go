@@ -13,7 +13,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -58,7 +57,7 @@ func (a *App) Parking(do func(ctx *cli.Context, h *host.Host) error) cli.ActionF
 		if err := a.setApprover(ctx); err != nil {
 			return err
 		}
-		if a.approver == a.Person && ui.OpenTerminal(a.In, a.Err, a.Person.InputRead) == nil {
+		if a.approver == a.Person && a.OpenTerminal(a.In, a.Person.InputRead) == nil {
 			a.approver = nil
 		}
 		return a.WithHost(do)(ctx)

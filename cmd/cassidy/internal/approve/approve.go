@@ -129,7 +129,7 @@ func (a *Asker) begin(ctx context.Context) (end func(), err error) {
 		return nil, err
 	}
 	if a.Term == nil {
-		a.Term = ui.OpenTerminal(a.In, a.Err, a.InputRead)
+		a.Term = a.OpenTerminal(a.In, a.InputRead)
 	}
 	if a.Term == nil {
 		return func() { <-a.turn }, nil

@@ -17,9 +17,9 @@ import (
 const askTries = 3
 
 // Present reports whether there may be a person. Only a question shows whether there is
-// one: until then, the command may read standard input, see [ui.OpenTerminal].
+// one: until then, the command may read standard input, see [ui.Printer.OpenTerminal].
 func (a *Asker) Present() bool {
-	t := ui.OpenTerminal(a.In, a.Err, true)
+	t := a.OpenTerminal(a.In, true)
 	if t != nil && t.File != a.In {
 		_ = t.File.Close() // it was opened only to know that it can be
 	}

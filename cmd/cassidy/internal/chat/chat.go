@@ -185,7 +185,7 @@ func (c *command) chatMessage(ctx *cli.Context) (string, error) {
 		if c.JSON {
 			return "", value.Errorf(value.Invalid, "with --json, MESSAGE is required").WithHint(`cassidy --json chat "MESSAGE"`)
 		}
-		if c.console = ui.OpenTerminal(c.In, c.Err, false); c.console == nil {
+		if c.console = c.OpenTerminal(c.In, false); c.console == nil {
 			return "", value.Errorf(value.Invalid, "open a session: standard error is not a terminal").WithHint("%s", messageHint)
 		}
 		c.Person.Term = c.console

@@ -36,7 +36,7 @@ func Command(a *app.App) *cli.Command {
 			&cli.BoolFlag{Name: "keep", Usage: "work in ./cassidy-demo, which stays"},
 		},
 		Action: func(ctx *cli.Context) error {
-			d := &demo{App: a, ctx: ctx.Context, yes: ctx.Bool("yes") || ui.OpenTerminal(a.In, a.Err, false) == nil}
+			d := &demo{App: a, ctx: ctx.Context, yes: ctx.Bool("yes") || a.OpenTerminal(a.In, false) == nil}
 			return d.run(ctx.Bool("keep"))
 		},
 	}
@@ -250,7 +250,7 @@ func (d *demo) pause() error {
 	if d.yes {
 		return nil
 	}
-	term := &ui.Terminal{In: d.In, Out: d.Err}
+	term := d.Terminal(d.In)
 	term.Print("\n[Enter to continue] ")
 	_, err := term.ReadLine(d.ctx)
 	if errors.Is(err, io.EOF) {

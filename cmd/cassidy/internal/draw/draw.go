@@ -5,6 +5,7 @@ package draw
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -25,9 +26,12 @@ type Screen struct {
 func On(width int, env func(name string) (string, bool)) Screen {
 	is := func(name string) string { v, _ := env(name); return v }
 	dumb := is("TERM") == "dumb"
-	s := Screen{Width: width, Plain: is("CASSIDY_PLAIN") == "1" || dumb && width > 0}
-	s.Color = width > 0 && !dumb && is("NO_COLOR") == "" || is("CLICOLOR_FORCE") == "1"
-	s.ASCII = s.Plain || width > 0 && (is("CASSIDY_ASCII") == "1" || !utf8Locale(is))
+	s := Screen{Width: width, Color: is("CLICOLOR_FORCE") == "1"}
+	if width > 0 { // what programs read does not depend on how a terminal is
+		s.Color = s.Color || !dumb && is("NO_COLOR") == ""
+		s.Plain = dumb || is("CASSIDY_PLAIN") == "1"
+		s.ASCII = s.Plain || is("CASSIDY_ASCII") == "1" || !utf8Locale(is)
+	}
 	return s
 }
 
@@ -152,6 +156,7 @@ func (s Screen) Dots() string {
 
 // Cut cuts the end of a line that has more than some cells.
 func (s Screen) Cut(line string, cells int) string {
+	line = s.Shown(line)
 	if Cells(line) <= cells {
 		return line
 	}
@@ -161,6 +166,7 @@ func (s Screen) Cut(line string, cells int) string {
 
 // CutPath cuts the middle of a path that has more than some cells: its last element says most, and then its first.
 func (s Screen) CutPath(path string, cells int) string {
+	path = s.Shown(path)
 	parts := strings.Split(path, "/")
 	for Cells(path) > cells && len(parts) > 2 {
 		parts = append(parts[:1:1], parts[2:]...)
@@ -232,7 +238,7 @@ func Wrap(first, text string, cells int) []string {
 // that may have several, see [Screen.Quoted].
 func (s Screen) Message(of Symbol, text string) (lines []string) {
 	first := s.gutter(of)
-	for line := range strings.SplitSeq(text, "\n") {
+	for line := range strings.SplitSeq(s.Shown(text), "\n") {
 		lines = append(lines, s.prose(first, line)...)
 		first = s.gutter(None)
 	}
@@ -269,6 +275,7 @@ func (s Screen) Head(of Symbol, title, right string) []string {
 
 // Fact returns the lines of a label and a text beside it, or below where there is little room. The text is folded, never cut.
 func (s Screen) Fact(of Symbol, label, text string) []string {
+	text = s.Shown(text)
 	first := s.gutter(of) + s.Paint(Dim, label) + "  "
 	if s.Plain {
 		first = s.gutter(of) + strings.TrimSpace(label) + ": "
@@ -305,6 +312,18 @@ func (s Screen) Names(indent string, list [][2]string, least int) (lines []strin
 		}
 	}
 	return lines
+}
+
+// repeats finds how often a mark of package visible counts.
+var repeats = regexp.MustCompile(` ×(\d+⟩)`)
+
+// Shown returns a visible text as the screen can show it. With ASCII only, the marks of package visible are between < and >.
+func (s Screen) Shown(text string) string {
+	if !s.ASCII || !strings.ContainsAny(text, "⟨⇥↵") {
+		return text
+	}
+	text = repeats.ReplaceAllString(text, " x$1")
+	return strings.NewReplacer("⟨↵ ", "<", "⟨", "<", "⟩", ">", "⇥", ">", "↵", `\n`).Replace(text)
 }
 
 // Own returns a text of ours as the screen can show it: without typographic characters if only ASCII is shown.
@@ -363,7 +382,7 @@ func (s Screen) Quoted(of Symbol, text string) (lines []string) {
 	first := s.gutter(of)
 	for part := range strings.SplitSeq(text, item) {
 		line, rest, more := strings.Cut(part, "\n")
-		lines = append(lines, s.prose(first, line)...)
+		lines = append(lines, s.prose(first, s.Shown(line))...)
 		if more {
 			lines = append(lines, s.Quote("  ", rest)...)
 		}

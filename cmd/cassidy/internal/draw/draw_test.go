@@ -21,6 +21,7 @@ func TestScreens(t *testing.T) {
 		{"", 80, Screen{Width: 80, Color: true}},
 		{"", 0, Screen{}},
 		{"LANG=C", 80, Screen{Width: 80, Color: true, ASCII: true}},
+		{"LANG=C CASSIDY_PLAIN=1 CASSIDY_ASCII=1", 0, Screen{}},
 		{"LC_ALL=C LANG=en_US.UTF-8", 80, Screen{Width: 80, Color: true, ASCII: true}},
 		{"LC_ALL=de_DE.utf8 LANG=C", 80, Screen{Width: 80, Color: true}},
 		{"CASSIDY_ASCII=1", 80, Screen{Width: 80, Color: true, ASCII: true}},
@@ -37,6 +38,31 @@ func TestScreens(t *testing.T) {
 		}
 		if got := On(c.width, func(name string) (string, bool) { v, ok := env[name]; return v, ok }); got != c.want {
 			t.Errorf("with %q on %d cells: %+v, want %+v", c.env, c.width, got, c.want)
+		}
+	}
+}
+
+// TestShown checks that marks and line ends fit lines with ASCII only, too.
+func TestShown(t *testing.T) {
+	t.Parallel()
+	ascii := Screen{Width: 20, ASCII: true}
+	const text = "a⟨U+200B ×40⟩b↵c⇥   ⟨↵ U+21B5⟩ü"
+	if got, want := ascii.Shown(text), `a<U+200B x40>b\nc>   <U+21B5>ü`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := (Screen{Width: 20}).Shown(text); got != text {
+		t.Errorf("got %q, want %q", got, text)
+	}
+	ends := strings.Repeat("↵", 30)
+	table := &Table{Columns: []Column{{Name: "name"}}, Rows: [][]string{{ends}}}
+	for _, lines := range [][]string{
+		ascii.Message(Done, ends), ascii.Quoted(Failed, ends), ascii.Fact(None, "a", ends), ascii.Table(table, ""), ascii.Value(strings.Repeat("\n", 3)+"a", false, ""),
+		{ascii.Cut(ends, 19)}, {ascii.CutPath("a/"+ends, 19)},
+	} {
+		for _, line := range lines {
+			if line = ascii.Shown(line); Cells(line) > 19 {
+				t.Errorf("%q has %d cells", line, Cells(line))
+			}
 		}
 	}
 }

@@ -98,14 +98,23 @@ func (s Screen) Table(t *Table, indent string) []string {
 
 // shown returns the rows that are shown with their marks, and how many are not.
 func (t *Table) shown(s Screen) (rows [][]string, marks []Symbol, folded int) {
-	last := len(t.Rows) - tailRows
-	if t.All || t.AllRows || s.Width <= 0 || len(t.Rows) <= maxRows {
-		return t.Rows, t.Marks, 0
+	rows, marks = t.Rows, t.Marks
+	if last := len(rows) - tailRows; !t.All && !t.AllRows && s.Width > 0 && len(rows) > maxRows {
+		if marks != nil {
+			marks = slices.Concat(marks[:headRows], marks[last:])
+		}
+		rows, folded = slices.Concat(rows[:headRows], rows[last:]), last-headRows
 	}
-	if t.Marks != nil {
-		marks = slices.Concat(t.Marks[:headRows], t.Marks[last:])
+	if !s.ASCII {
+		return rows, marks, folded
 	}
-	return slices.Concat(t.Rows[:headRows], t.Rows[last:]), marks, last - headRows
+	shown := make([][]string, len(rows))
+	for i, row := range rows {
+		for _, cell := range row {
+			shown[i] = append(shown[i], s.Shown(cell))
+		}
+	}
+	return shown, marks, folded
 }
 
 // Fold says what is not shown, and what shows it.

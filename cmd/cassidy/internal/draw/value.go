@@ -183,7 +183,7 @@ func (s Screen) wrap(head, text string) []string {
 	if s.Width <= 0 {
 		return []string{head + text}
 	}
-	return Wrap(head, text, s.Width-1)
+	return Wrap(head, s.Shown(text), s.Width-1)
 }
 
 // breakLine breaks a line where the screen ends: its spaces mean something.

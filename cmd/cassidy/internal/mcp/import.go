@@ -158,7 +158,7 @@ func (c *command) printForeign(found []foreign) {
 
 // chooseForeign asks which servers are attached.
 func (c *command) chooseForeign(ctx context.Context, usable []foreign) (chosen []foreign, err error) {
-	in := &ui.Terminal{In: c.In, Out: c.Err}
+	in := c.Terminal(c.In)
 	for _, s := range usable {
 		in.Print("attach " + ui.VisibleLine(s.name) + "? [y/N] ")
 		line, err := in.ReadLine(ctx)

@@ -129,7 +129,7 @@ func (r *toolReview) decide(ctx *cli.Context, yes bool) error {
 
 // ask asks whether to accept the tools.
 func (r *toolReview) ask(ctx context.Context) (yes bool, err error) {
-	in := &ui.Terminal{In: r.In, Out: r.Err}
+	in := r.Terminal(r.In)
 	n := ui.Count(r.tools.Len(), "tool")
 	for {
 		s := r.ScreenOf(r.Err)

@@ -62,7 +62,7 @@ func (c *command) run(ctx *cli.Context, h *host.Host) error {
 	s.tools = ready(h)
 	switch interactive := ui.IsTerminal(c.In) && !c.JSON; {
 	case interactive:
-		console := ui.OpenTerminal(c.In, c.Err, false)
+		console := c.OpenTerminal(c.In, false)
 		if console == nil {
 			return value.Errorf(value.Invalid, "open a session: standard error is not a terminal").WithHint("run lines from a file: cassidy repl < FILE")
 		}

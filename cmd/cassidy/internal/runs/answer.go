@@ -219,7 +219,7 @@ func chooseQuestion(r *history.Run, open []history.Asked, step string, n int) (*
 
 // readAnswer reads the answer, and returns the other words: ID [STEP].
 func (c *command) readAnswer(ctx *cli.Context) (a tool.Answer, rest []string, err error) {
-	reply, rest, err := readReply(c.In, ctx, !c.JSON && ui.OpenTerminal(c.In, c.Err, false) != nil)
+	reply, rest, err := readReply(c.In, ctx, !c.JSON && c.OpenTerminal(c.In, false) != nil)
 	if err != nil {
 		return a, nil, err
 	}

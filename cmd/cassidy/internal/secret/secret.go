@@ -220,7 +220,7 @@ func place(s config.SecretSource) (kind, at, words string) {
 // Ask reads the value of a secret from the terminal, which does not show it, or from standard input. command is the command
 // line that asks, for hints.
 func Ask(ctx context.Context, a *app.App, name, command string) (text string, err error) {
-	if term := ui.OpenTerminal(a.In, a.Err, false); term != nil {
+	if term := a.OpenTerminal(a.In, false); term != nil {
 		text, err = term.ReadHidden(ctx, "value of "+name+" (not shown): ")
 		switch {
 		case errors.Is(err, ui.ErrInterrupted):

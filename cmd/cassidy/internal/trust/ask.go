@@ -80,7 +80,7 @@ func loadsRefused(f *trust.File, refused map[string]bool) string {
 
 // Ask lists the files, and asks about one after another.
 func (t *Session) Ask(ctx context.Context) error {
-	in := ui.TerminalOf(t.In, t.Err)
+	in := t.Terminal(t.In)
 	t.Files = mostAbleFirst(t.Files)
 	t.list()
 	if t.Author {

@@ -85,7 +85,7 @@ func (c *command) confirmRules(ctx *cli.Context, title string, rules []tool.Rule
 		return value.Errorf(value.Denied, "nothing was written: no terminal is available to ask").
 			WithHint("run the command on a terminal, or add --yes after you have read the change")
 	default:
-		in := &ui.Terminal{In: c.In, Out: c.Err}
+		in := c.Terminal(c.In)
 		in.Print(c.ScreenOf(c.Err).Prompt("y write this", "N no"))
 		line, err := in.ReadLine(ctx.Context)
 		if ctx.Context.Err() != nil {

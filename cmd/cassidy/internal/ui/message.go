@@ -13,7 +13,12 @@ import (
 
 // Log prints a message on standard error. The arguments can be untrusted: they are shown by
 // [VisibleLine].
-func (p *Printer) Log(format string, args ...any) { p.message(draw.None, Sprintf(format, args...)) }
+func (p *Printer) Log(format string, args ...any) { p.message(draw.None, p.sprintf(format, args)) }
+
+// sprintf is [Sprintf] for the screen of standard error: the format is ours.
+func (p *Printer) sprintf(format string, args []any) string {
+	return Sprintf(p.ScreenOf(p.Err).Own(format), args...)
+}
 
 // Note prints a message that --quiet suppresses.
 func (p *Printer) Note(format string, args ...any) {
@@ -25,7 +30,7 @@ func (p *Printer) Note(format string, args ...any) {
 // Did is [Printer.Note] for what was done.
 func (p *Printer) Did(format string, args ...any) {
 	if !p.Quiet {
-		p.message(draw.Done, Sprintf(format, args...))
+		p.message(draw.Done, p.sprintf(format, args))
 	}
 }
 
@@ -37,11 +42,11 @@ func (p *Printer) Warn(format string, args ...any) {
 }
 
 // Alert is [Printer.Log] for what a person should look at.
-func (p *Printer) Alert(format string, args ...any) { p.message(draw.Risk, Sprintf(format, args...)) }
+func (p *Printer) Alert(format string, args ...any) { p.message(draw.Risk, p.sprintf(format, args)) }
 
 // Hint prints what to type next.
 func (p *Printer) Hint(format string, args ...any) {
-	text := Sprintf(format, args...)
+	text := p.sprintf(format, args)
 	if s := p.ScreenOf(p.Err); s.Width > 0 {
 		p.draw(s.Try(text))
 		return

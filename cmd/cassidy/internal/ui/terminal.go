@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 )
 
 // A Terminal asks a person: it prints text and reads lines.
@@ -18,6 +20,7 @@ type Terminal struct {
 	In      io.Reader
 	File    *os.File // In as a file; nil in tests
 	Out     io.Writer
+	ASCII   bool           // only ASCII is shown, see [draw.Screen]
 	typed   []byte         // read from In and not used yet
 	reading chan typedPart // the result of a read in progress, or nil
 }
@@ -30,33 +33,35 @@ type typedPart struct {
 // maxLine is the maximum length of a typed line in bytes.
 const maxLine = 1 << 20
 
+// Terminal returns a terminal for the messages of p that reads what a person types.
+func (p *Printer) Terminal(in io.Reader) *Terminal {
+	return &Terminal{In: in, File: fileOf(in), Out: p.Err, ASCII: p.ScreenOf(p.Err).ASCII}
+}
+
 // OpenTerminal returns the terminal of the person who runs the command, or nil if
 // standard input or standard error is not one. If standard input held the arguments,
 // it opens the controlling terminal instead.
-func OpenTerminal(in io.Reader, shown io.Writer, inputRead bool) *Terminal {
-	if !IsTerminal(shown) {
+func (p *Printer) OpenTerminal(in io.Reader, inputRead bool) *Terminal {
+	if !IsTerminal(p.Err) {
 		return nil
 	}
-	if IsTerminal(in) {
-		return TerminalOf(in, shown)
+	f, _ := in.(*os.File)
+	if !IsTerminal(in) {
+		if !inputRead {
+			return nil
+		}
+		var err error // the file stays open as long as the command runs
+		if f, err = os.Open("/dev/tty"); err != nil || !IsTerminal(f) {
+			return nil
+		}
 	}
-	if !inputRead {
-		return nil
-	}
-	f, err := os.Open("/dev/tty")
-	if err != nil || !IsTerminal(f) {
-		return nil
-	}
-	return &Terminal{In: f, File: f, Out: shown} // it stays open as long as the command runs
-}
-
-// TerminalOf returns what asks on two streams, which may be no terminals.
-func TerminalOf(in io.Reader, out io.Writer) *Terminal {
-	return &Terminal{In: in, File: fileOf(in), Out: out}
+	return p.Terminal(f)
 }
 
 // Print writes a text for people, as [Printer.Print] does on a terminal.
-func (t *Terminal) Print(text string) { _, _ = io.WriteString(t.Out, styled(text)) }
+func (t *Terminal) Print(text string) {
+	_, _ = io.WriteString(t.Out, draw.Screen{ASCII: t.ASCII}.Shown(styled(text)))
+}
 
 // Width returns how many columns a line has.
 func (t *Terminal) Width() int { return WidthOf(t.Out) }

@@ -194,16 +194,19 @@ func (p *Printer) Print(text string) { _, _ = io.WriteString(p.Out, p.shown(p.Ou
 
 // shown returns a text for people as a writer gets it.
 func (p *Printer) shown(w io.Writer, text string) string {
-	if p.ScreenOf(w).Color {
-		return styled(text)
+	s := p.ScreenOf(w)
+	if s.Color {
+		text = styled(text)
+	} else {
+		text = Printable(text)
 	}
-	return Printable(text)
+	return s.Shown(text)
 }
 
 // PrintData writes what programs may read. A terminal gets it as [Printer.Print] writes it.
 func (p *Printer) PrintData(text string) {
-	if IsTerminal(p.Out) {
-		text = Printable(text)
+	if s := p.ScreenOf(p.Out); s.Width > 0 {
+		text = s.Shown(Printable(text))
 	}
 	_, _ = io.WriteString(p.Out, text)
 }
@@ -330,7 +333,7 @@ func (p *Printer) NewSpinner() *Spinner {
 	if p.Quiet || p.JSON || p.Dumb() || !IsTerminal(p.Err) || p.ScreenOf(p.Err).Plain {
 		return nil
 	}
-	return &Spinner{out: p.Err}
+	return &Spinner{out: p.Err, on: func() draw.Screen { return p.ScreenOf(p.Err) }}
 }
 
 // Dumb reports whether the terminal has no escape sequences.

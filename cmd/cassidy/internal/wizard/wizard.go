@@ -33,7 +33,7 @@ func Command(a *app.App) *cli.Command {
 			&cli.StringFlag{Name: "client", Usage: "add cassidy to the settings of `CLIENT` for this project: see cassidy mcp install --help"},
 		},
 		Action: func(ctx *cli.Context) error {
-			w := &wizard{App: a, ctx: ctx, term: ui.OpenTerminal(a.In, a.Err, false)}
+			w := &wizard{App: a, ctx: ctx, term: a.OpenTerminal(a.In, false)}
 			return w.run()
 		},
 	}
