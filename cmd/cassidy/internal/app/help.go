@@ -67,7 +67,7 @@ func (a *App) printHelp(c *cli.Command) {
 	}
 	h.title("Options")
 	h.names(flagsOf(c), 0)
-	a.Print(h.Own(strings.Join(h.lines, "\n")) + "\n")
+	a.Print(strings.Join(h.lines, "\n") + "\n")
 }
 
 // flagsOf returns the flags of a command, each with its text.
@@ -105,7 +105,7 @@ func (h *help) title(text string) {
 // usage adds command lines, whose rest hangs.
 func (h *help) usage(lines string) {
 	h.title("Usage")
-	for line := range strings.SplitSeq(lines, "\n") {
+	for line := range strings.SplitSeq(h.Own(lines), "\n") {
 		for i, text := range draw.Wrap("", line, h.Most()-6) {
 			h.lines = append(h.lines, strings.Repeat(" ", min(2+4*i, 6))+text)
 		}
@@ -115,7 +115,7 @@ func (h *help) usage(lines string) {
 // text adds paragraphs. The lines of one are filled, and lines that are indented are examples.
 func (h *help) text(text string) {
 	paragraph := ""
-	for line := range strings.SplitSeq(text, "\n") {
+	for line := range strings.SplitSeq(h.Own(text), "\n") {
 		if paragraph += line; Continues(line) {
 			paragraph += " "
 			continue
@@ -135,6 +135,9 @@ func Continues(line string) bool {
 }
 
 func (h *help) names(list [][2]string, least int) {
+	for i := range list {
+		list[i] = [2]string{h.Own(list[i][0]), h.Own(list[i][1])}
+	}
 	h.lines = append(h.lines, h.Names("  ", list, least)...)
 }
 

@@ -181,7 +181,17 @@ func excerpt(s draw.Screen, x value.Excerpt) []string {
 	}
 	number := strconv.Itoa(x.Pos.Line)
 	bar := " " + s.Paint(draw.Dim, s.Margin(false)) + " "
-	text, carets := visible.Excerpt(x.Text, x.Pos.Col, 1, max(20, s.Most()-len(number)-5))
+	room := s.Most() - len(number) - 5
+	if s.ASCII {
+		room -= 4 // for longer dots
+	}
+	text, carets := visible.Excerpt(x.Text, x.Pos.Col, 1, max(20, room))
+	if body, cut := strings.CutPrefix(text, "…"); cut && s.ASCII {
+		text, carets = s.Dots()+body, "  "+carets
+	}
+	if body, cut := strings.CutSuffix(text, "…"); cut {
+		text = body + s.Dots()
+	}
 	return []string{"  " + s.Paint(draw.Dim, number) + bar + text, "  " + strings.Repeat(" ", len(number)) + bar + s.Paint(draw.Red, carets)}
 }
 
