@@ -182,6 +182,8 @@ a long enough text for…
 ▸ 2 columns (--all): n…
 `},
 		{"many rows", many, Screen{Width: 80, ASCII: true}, "\n n  text\n" + strings.Repeat(" 1  x\n", 15) + "> 13 rows (--all)\n 1  x\n30  last\n"},
+		{"a long text", `{"text": "` + strings.Repeat("abcdefgh ", 100) + `"}`, Screen{Width: 24}, "\ntext  abcdefgh abcdefgh" + strings.Repeat("\n      abcdefgh abcdefgh", 14) + "\n▸ 36 lines (--all)\n"},
+		{"many lines", `{"text": "` + strings.Repeat(`a\n`, 100) + `"}`, Screen{Width: 24}, "\ntext" + strings.Repeat("\n  a", 15) + "\n  ▸ 85 lines (--all)\n"},
 		{"a text of lines", `{"text": "a\nb\n", "n": 1}`, Screen{Width: 80}, "\ntext\n  a\n  b\nn  1\n"},
 		{"deep", `{"a": {"b": {"c": {"d": {"e": [1, [2]]}}}}}`, Screen{Width: 80}, "\na\n  b\n    c\n      {\"d\":{\"e\":[1,[2]]}}\n"},
 		{"a list of lists", `[[1, 2], {"a": [{"b": 1}]}]`, Screen{Width: 80}, "\n• 1\n  2\n• a\n    b\n    1\n"},

@@ -148,19 +148,29 @@ func (d drawing) object(o *value.Dict, indent string, depth int) (lines []string
 	for k, v := range o.All() {
 		name, text := d.scalar(k), inLine(v)
 		if text != "" {
-			lines = append(lines, d.fact(indent, name, min(width, maxName), text)...)
+			lines = append(lines, d.first(indent, d.fact(indent, name, min(width, maxName), text))...)
 			continue
 		}
 		lines = append(lines, d.wrap(indent, name)...)
 		if long, ok := v.(string); ok {
+			var broken []string
 			for line := range strings.SplitSeq(strings.TrimRight(visible.Text(long), "\n"), "\n") {
-				lines = append(lines, d.breakLine(indent+"  ", line)...)
+				broken = append(broken, d.breakLine(indent+"  ", line)...)
 			}
+			lines = append(lines, d.first(indent+"  ", broken)...)
 			continue
 		}
 		lines = append(lines, d.below(v, indent+"  ", depth-1)...)
 	}
 	return lines
+}
+
+// first returns the first lines of a long text, and how many there are after them.
+func (d drawing) first(indent string, lines []string) []string {
+	if d.all || d.Width <= 0 || len(lines) <= maxRows {
+		return lines
+	}
+	return append(lines[:headRows:headRows], d.foldLine(indent, d.Fold(len(lines)-headRows, "line", d.unfold)))
 }
 
 // maxName is how many cells the names of values take beside them.
@@ -203,7 +213,7 @@ func (d drawing) below(v value.Value, indent string, depth int) []string {
 	if items, ok := value.Elements(v); ok && depth > 0 {
 		return d.list(items, indent, depth)
 	}
-	return d.wrap(indent, visible.Line(value.FormatJSON(v, "")))
+	return d.first(indent, d.wrap(indent, visible.Line(value.FormatJSON(v, ""))))
 }
 
 // list returns the lines of a list: a table if it has objects of scalars, else a line or more for each element.
@@ -224,7 +234,7 @@ func (d drawing) list(items []value.Value, indent string, depth int) (lines []st
 	}
 	for _, v := range shown {
 		if isScalar(v) {
-			lines = append(lines, d.wrap(indent, d.scalar(v))...)
+			lines = append(lines, d.first(indent, d.wrap(indent, d.scalar(v)))...)
 			continue
 		}
 		for i, line := range d.below(v, indent+"  ", depth-1) {
