@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -78,15 +79,16 @@ var yetWrong = map[string]string{
 
 // ofOutside is a text from outside: no text of ours has a Q. It is long, and has several lines.
 const ofOutside = "QQ QQQ QQQQQQQQ QQQ QQQQQQ QQQQ QQ QQQQQQQQQQQQQ QQ QQQ QQQQQQ QQQQQQQQQQQQQQQQ QQQQQQ QQQ QQQQQQQQQQQQQQQ QQQ QQQQQ QQQQQQQQQQQ\n" +
-	"QQQQ/QQQQQQQQQQQQQQQQQQQQQQQQQQQ/QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ/QQQQQQQQQQQ\n\u202eQQ QQQ"
+	"QQQQ/QQQQQQQQQQQQQQQQQQQQQQQQQQQ/QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ/QQQQQQQQQQQ\n\u202eQQ \x1b[2JQQQ"
 
 // outsideProject writes a project whose texts are those of outside.
 func outsideProject(t *testing.T, dir string) {
-	text := strings.NewReplacer("TEXT", strings.NewReplacer("\n", `\n`, "\u202e", `\u202e`).Replace(ofOutside), "LINES", ofOutside)
+	text := strings.NewReplacer("TEXT", strings.NewReplacer("\n", `\n`, "\u202e", `\u202e`, "\x1b", `\u001b`).Replace(ofOutside), "LINES", ofOutside)
 	for name, source := range map[string]string{
-		"tools/talk.star":       "def talk(text: str = \"TEXT\"):\n    \"TEXT\\n\\nArgs:\\n    text: TEXT\\n\\nReturns:\\n    TEXT\"\n    progress(\"TEXT\")\n    print(\"TEXT\")\n    return {\"text\": text, \"rows\": [{\"a\": 1, \"b\": text}, {\"a\": 2, \"b\": \"Q\"}]}\n\ntool(talk, title = \"TEXT\", group = \"QQQ\", tags = [\"TEXT\"], examples = [{\"description\": \"TEXT\", \"args\": {\"text\": \"TEXT\"}}])\n",
-		"tools/fall.star":       "def fall():\n    \"TEXT\"\n    fail(\"TEXT\")\n\ntool(fall, needs = [\"shell:git\", \"http.post:build.example.com\"])\n",
-		"tools/faulty.star":     "def faulty():\n    \"TEXT\"\n    unused = 1\n    return fs.raed(\"TEXT\")\n\ntool(faulty)\n",
+		"tools/talk.star":                    "def talk(text: str = \"TEXT\"):\n    \"TEXT\\n\\nArgs:\\n    text: TEXT\\n\\nReturns:\\n    TEXT\"\n    progress(\"TEXT\")\n    print(\"TEXT\")\n    return {\"text\": text, \"rows\": [{\"a\": 1, \"b\": text}, {\"a\": 2, \"b\": \"Q\"}]}\n\ntool(talk, title = \"TEXT\", group = \"QQQ\", tags = [\"TEXT\"], examples = [{\"description\": \"TEXT\", \"args\": {\"text\": \"TEXT\"}}])\n",
+		"tools/fall.star":                    "def fall():\n    \"TEXT\"\n    fail(\"TEXT\")\n\ntool(fall, needs = [\"shell:git\", \"http.post:build.example.com\"])\n",
+		"tools/faulty.star":                  "def faulty():\n    \"TEXT\"\n    unused = 1\n    return fs.raed(\"TEXT\")\n\ntool(faulty)\n",
+		"tools/" + "Q\nQ\x1b[2J\u202eQ.star": "def x():\n    pass\n", "skills/" + "Q\nQ\x1b[2J\u202eQ.md": "TEXT",
 		"tests/talk_test.star":  "def test_talk():\n    print(\"TEXT\")\n    assert.eq(\"TEXT\", \"x\")\n\ndef test_good():\n    pass\n",
 		"workflows/deploy.star": "def main():\n    \"\"\"TEXT\"\"\"\n    tools.talk()\n    return human.ask(\"TEXT\", default = \"TEXT\")\n",
 		"workflows/broken.star": "def main():\n    \"\"\"TEXT\"\"\"\n    return tools.call(\"fall\")\n",
@@ -150,11 +152,14 @@ func (l terminalLook) faults(shown string) map[string]string {
 			}
 		}
 		for _, s := range escapes.FindAllString(line, -1) {
-			if (noColor || l.env["TERM"] == "dumb") && s != "\x1b[K" {
+			if (noColor || l.env["TERM"] == "dumb") && s != "\x1b[K" || s[len(s)-1] == 'J' || len(s) == 1 {
 				add("escape")
 			}
 		}
 		line = escapes.ReplaceAllString(line[strings.LastIndex(line, "\r")+1:], "")
+		if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) {
+			add("hidden")
+		}
 		if draw.Cells(line) >= l.cells && !strings.HasPrefix(line, "    ") && l.cells > 20 {
 			add("wide")
 		}
@@ -220,7 +225,7 @@ func TestCommandsOnTerminals(t *testing.T) {
 						mu.Lock()
 						faulty[path] = true
 						mu.Unlock()
-						if yetWrong[path] == "" {
+						if yetWrong[path] == "" || kind == "escape" || kind == "hidden" {
 							t.Errorf("cassidy %s: %s: %q", line, kind, example)
 						}
 					}
