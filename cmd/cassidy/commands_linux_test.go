@@ -70,7 +70,6 @@ var asItIs = map[string]string{
 
 // yetWrong are the commands with faults that are known: TERM.md is not done there.
 var yetWrong = map[string]string{
-	"agents": "list", "agents list": "list", "agents show": "facts", "mcp list": "list", "trust": "--list", "format-test": "table",
 	"chat": "streamed texts, results", "run": "list, page of a workflow, results", "task": "results",
 	"check": "diagnostics", "test": "report", "eval": "table", "doctor": "facts", "config list": "list",
 	"runs answer": "messages", "runs replay": "steps", "runs show": "steps", "runs verify": "list",

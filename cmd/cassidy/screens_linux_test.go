@@ -43,6 +43,8 @@ func TestScreens(t *testing.T) {
 	}
 	putChatFile(t, dir, ".cassidy/workflows/deploy.star", "def main():\n    \"\"\"Deploy.\"\"\"\n    return human.ask(\"What is the name of this release?\\n(default: spring)\")\n")
 	putChatFile(t, dir, ".cassidy/workflows/broken.star", "def main():\n    \"\"\"Fail.\"\"\"\n    return tools.read_file(filepath = \"missing.md\")\n")
+	putChatFile(t, dir, ".cassidy/agents/tester.md", "---\ndescription: Run the tests, and find out why one fails.\nmodel: ollama:small\n---\nYou test.\n")
+	putChatFile(t, dir, ".cassidy/mcp.json", `{"mcpServers": {"issues": {"command": "issue-server", "args": ["--project", "tea", "--read-only"]}}}`)
 	putChatFile(t, dir, "answer.star", "def reply(messages, n):\n    return \"TASK COMPLETE: \" + "+strconv.Quote(answer)+"\n")
 	run := func(l look, args ...string) string { return onTerminal(t, dir, home, l, args) }
 	quiet := look{"", 80, "NO_COLOR=1"}
@@ -57,6 +59,9 @@ func TestScreens(t *testing.T) {
 		{"result", []string{"tool", "run", "log_summary"}},
 		{"tasks", []string{"tool", "run", "open_tasks"}},
 		{"runs_list", []string{"runs", "list"}},
+		{"agents", []string{"agents"}},
+		{"servers", []string{"mcp", "list"}},
+		{"workflows", []string{"run"}},
 		{"help", []string{"--help"}},
 		{"help_lock", []string{"lock", "--help"}},
 		{"answer", []string{"--quiet", "task", "Say hello", "--model", "script:answer.star"}}, // which adds runs to the list

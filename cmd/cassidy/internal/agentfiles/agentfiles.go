@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/internal/project"
@@ -150,8 +151,37 @@ func limitsDict(l agentfile.Limits) *value.Dict {
 	return d
 }
 
+// printTable draws agents by location, in their order, and then the warnings.
+func (c *command) printTable(h *host.Host, files []project.Agent) {
+	t := &draw.Table{Columns: []draw.Column{{Name: "AGENT"}, {Name: "WHAT"}, {Name: "STATE", Rank: 1}, {Name: "MODEL", Rank: 2}}, AllRows: true, Unfold: "cassidy agents show NAME"}
+	var warnings []string
+	for i := range files {
+		f := &files[i]
+		is, mark := state(f, agents.Faults(c.App, h, f)), draw.None
+		switch {
+		case is == "invalid":
+			mark = draw.Failed
+		case !f.Trusted:
+			mark = draw.Risk
+		}
+		t.Marks = append(t.Marks, mark)
+		t.Rows = append(t.Rows, ui.Map([]string{f.Name, f.Description, is, f.Model}, ui.VisibleLine))
+		for _, w := range c.warnings(h, f) {
+			warnings = append(warnings, f.Name+": "+w)
+		}
+	}
+	c.PrintTable(t)
+	for _, w := range warnings {
+		c.Warn("%s", w)
+	}
+}
+
 // printList prints agents by location, in their order, each with its warnings below.
 func (c *command) printList(h *host.Host, files []project.Agent) {
+	if ui.IsTerminal(c.Out) {
+		c.printTable(h, files)
+		return
+	}
 	width := 0
 	for i := range files {
 		width = max(width, min(len(files[i].Name), 28))
@@ -220,13 +250,24 @@ func (c *command) show(ctx *cli.Context, h *host.Host) error {
 // page prints an agent for people.
 func (c *command) page(d *value.Dict) {
 	p := ui.Page{Paint: c.Paint()}
+	var facts [][2]string
 	for k, v := range d.All() {
 		name, _ := k.(string)
 		text := fieldText(v)
 		if slices.Contains([]string{"prompt", "warnings", "errors", "hidden"}, name) || text == "" {
 			continue
 		}
+		facts = append(facts, [2]string{name, ui.VisibleLine(text)})
 		p.Line("%s %s", p.Paint(ui.Dim, ui.Pad(name+":", 17)), ui.VisibleLine(text))
+	}
+	if ui.IsTerminal(c.Out) {
+		s := c.ScreenOf(c.Out)
+		lines := s.Names("  ", facts, 0)
+		if prompt := d.Text("prompt"); prompt != "" {
+			lines = append(append(lines, ""), s.Quote("  ", ui.Printable(prompt))...)
+		}
+		c.Print(strings.Join(lines, "\n") + "\n")
+		return
 	}
 	if prompt := d.Text("prompt"); prompt != "" {
 		p.Line("\n%s", strings.TrimSuffix(prompt, "\n"))

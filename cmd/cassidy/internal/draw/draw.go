@@ -331,7 +331,7 @@ func (s Screen) Own(text string) string {
 	if !s.ASCII {
 		return text
 	}
-	return strings.NewReplacer("…", "...", "·", "|", "—", "-", "–", "-", "→", "->", "×", "x").Replace(text)
+	return strings.NewReplacer("…", "...", " · ", ", ", "·", ",", "—", "-", "–", "-", "→", "->", "×", "x").Replace(text)
 }
 
 // Numbered returns a line of a file after its number and a margin. A long line is folded.

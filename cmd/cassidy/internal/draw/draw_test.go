@@ -132,7 +132,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("on %+v (-want +got):\n%s", c.screen, diff)
 		}
 	}
-	for s, want := range map[Screen]string{{}: "a … b · c — d", {ASCII: true}: "a ... b | c - d"} {
+	for s, want := range map[Screen]string{{}: "a … b · c — d", {ASCII: true}: "a ... b, c - d"} {
 		if got := s.Own("a … b · c — d"); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

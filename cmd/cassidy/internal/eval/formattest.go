@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
@@ -139,27 +140,40 @@ func tryText(r *eval.Result) string {
 }
 
 // printScores prints a line for each format, and the best one.
-func (c *command) printScores(t *formatTest, scores []eval.Score) {
-	paint := c.Paint()
-	head := ui.Pad("format", 11) + ui.Pad("success", 9) + ui.Pad("iterations", 12) + ui.Pad("as asked", 10)
-	for _, task := range scores[0].Tasks {
-		head += ui.Pad(task.Task, 10)
+func (c *command) printScores(f *formatTest, scores []eval.Score) {
+	t := &draw.Table{Columns: []draw.Column{{Name: "format"}, {Name: "success", Right: true}, {Name: "iterations", Right: true}, {Name: "as asked", Rank: 1}}, Unfold: "--json"}
+	for i, task := range scores[0].Tasks {
+		t.Columns = append(t.Columns, draw.Column{Name: task.Task, Rank: 2 + i})
 	}
-	c.Print(paint(ui.Bold, strings.TrimRight(head, " ")) + "\n")
 	for _, s := range scores {
-		line := ui.Pad(string(s.Format), 11) + ui.Pad(fmt.Sprintf("%.0f %%", 100*s.Rate()), 9) +
-			ui.Pad(meanText(s.Iterations), 12) + ui.Pad(fmt.Sprintf("%d of %d", s.AsAsked, s.Calls), 10)
+		row := []string{string(s.Format), fmt.Sprintf("%.0f %%", 100*s.Rate()), meanText(s.Iterations), fmt.Sprintf("%d of %d", s.AsAsked, s.Calls)}
 		for _, task := range s.Tasks {
-			line += ui.Pad(fmt.Sprintf("%d of %d", task.Successes, task.Trials), 10)
+			row = append(row, fmt.Sprintf("%d of %d", task.Successes, task.Trials))
 		}
-		c.Print(strings.TrimRight(line, " ") + "\n")
+		t.Rows = append(t.Rows, row)
 	}
-	best := eval.Preferred(scores)
-	if best == "" {
-		c.Print("\nNo try succeeded: " + t.model.Name() + " does not call tools in any of these formats.\n")
+	best, name := eval.Preferred(scores), f.model.Name()
+	advice := "No try succeeded: " + name + " does not call tools in any of these formats."
+	if best != "" {
+		advice = "Prefer " + string(best) + " for " + name + ":  cassidy task --model " + name + " --format " + string(best) + " \"…\""
+	}
+	if s := c.ScreenOf(c.Out); s.Width > 0 {
+		c.PrintTable(t)
+		c.Print("\n" + strings.Join(draw.Wrap("", s.Own(advice), s.Most()), "\n") + "\n")
 		return
 	}
-	c.Print("\nPrefer " + string(best) + " for " + t.model.Name() + ":  cassidy task --model " + t.model.Name() + " --format " + string(best) + " \"…\"\n")
+	line := func(row []string, paint func(code, text string) string) {
+		text := ""
+		for i, cell := range row {
+			text += ui.Pad(cell, []int{11, 9, 12, 10}[min(i, 3)])
+		}
+		c.Print(paint(ui.Bold, strings.TrimRight(text, " ")) + "\n")
+	}
+	line(ui.Map(t.Columns, func(c draw.Column) string { return c.Name }), c.Paint())
+	for _, row := range t.Rows {
+		line(row, func(_, text string) string { return text })
+	}
+	c.Print("\n" + advice + "\n")
 }
 
 // meanText writes a mean number of iterations. 0 means that no try succeeded.

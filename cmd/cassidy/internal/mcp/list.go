@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -109,26 +110,43 @@ func (c *command) printServers(servers []mcpfile.Found, states map[string]review
 	for i := range servers {
 		width = max(width, min(len(servers[i].Name), maxShownName))
 	}
-	p := ui.Page{Paint: c.Paint()}
+	s := c.ScreenOf(c.Out)
+	p := ui.Page{Paint: s.Paint}
 	for i := range servers {
 		f := &servers[i]
-		p.Line("%s  %s", ui.Pad(ui.VisibleLine(f.Name), width), ui.VisibleLine(strings.TrimPrefix(f.Facts()[0].Value, "starts ")))
-		marks := []string{kindOf(&f.Server), string(f.Location), string(stateOf(f))}
-		if f.Location == tool.Project && !f.Trusted {
-			marks[2] += ": " + f.Reason
+		name, what := ui.VisibleLine(f.Name), ui.VisibleLine(strings.TrimPrefix(f.Facts()[0].Value, "starts "))
+		marks := marksOf(f, states[f.Name])
+		if s.Width > 0 {
+			mark := draw.None
+			if !f.Trusted || !states[f.Name].reviewed || states[f.Name].changed != "" {
+				mark = draw.Risk
+			}
+			lines := s.Head(mark, s.Paint(draw.Bold, name), ui.VisibleLine(s.Own(strings.Join(marks, " · "))))
+			p.Line("%s", strings.Join(append(lines, s.Quote("  ", what)...), "\n"))
+			continue
 		}
-		if states[f.Name].signedIn {
-			marks = append(marks, "signed in")
-		}
-		switch state := states[f.Name]; {
-		case f.Trusted && state.changed != "":
-			marks[2] = "changed since the review"
-		case f.Trusted && state.reviewed:
-			marks = append(marks, ui.Count(state.tools, "tool"))
-		case f.Trusted:
-			marks[2] = "unreviewed"
-		}
+		p.Line("%s  %s", ui.Pad(name, width), what)
 		p.Line("%s  %s", ui.Pad("", width), p.Paint(ui.Dim, ui.VisibleLine("["+strings.Join(marks, " · ")+"]")))
 	}
 	c.Print(p.String())
+}
+
+// marksOf says what is known of a server: how it is reached, where it is defined, and whether its tools can be used.
+func marksOf(f *mcpfile.Found, state reviewState) []string {
+	marks := []string{kindOf(&f.Server), string(f.Location), string(stateOf(f))}
+	if f.Location == tool.Project && !f.Trusted {
+		marks[2] += ": " + f.Reason
+	}
+	if state.signedIn {
+		marks = append(marks, "signed in")
+	}
+	switch {
+	case f.Trusted && state.changed != "":
+		marks[2] = "changed since the review"
+	case f.Trusted && state.reviewed:
+		marks = append(marks, ui.Count(state.tools, "tool"))
+	case f.Trusted:
+		marks[2] = "unreviewed"
+	}
+	return marks
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/trust"
@@ -303,6 +304,7 @@ func (c *command) listTrusted(ctx *cli.Context, h *host.Host, root string) error
 	}
 	list := value.List{}
 	p := ui.Page{Paint: c.Paint()}
+	t := &draw.Table{Columns: []draw.Column{{Name: "FILE"}, {Name: "NEEDS", Rank: 1}, {Name: "STATE", Rank: 2}, {Name: "SINCE", Rank: 3, Dim: true}}, AllRows: true}
 	for _, r := range records {
 		state := "trusted"
 		if r.Revoked {
@@ -317,6 +319,15 @@ func (c *command) listTrusted(ctx *cli.Context, h *host.Host, root string) error
 		if len(r.Needs) > 0 {
 			facts = append(facts, ui.Join(r.Needs))
 		}
+		row, mark := append(facts, "", "")[:2], draw.Done
+		if r.Revoked {
+			mark = draw.Failed
+		}
+		if r.When.IsZero() {
+			row[1] = ""
+		}
+		t.Marks = append(t.Marks, mark)
+		t.Rows = append(t.Rows, []string{ui.VisibleLine(r.Path), ui.VisibleLine(ui.Join(r.Needs)), row[0], row[1]})
 		p.Line("%s  %s", ui.VisibleLine(r.Path), p.Paint(ui.Dim, "["+ui.VisibleLine(strings.Join(facts, " · "))+"]"))
 	}
 	if c.JSON {
@@ -327,6 +338,10 @@ func (c *command) listTrusted(ctx *cli.Context, h *host.Host, root string) error
 	}
 	if len(records) == 0 {
 		c.Note("no file of this project has been reviewed")
+	}
+	if ui.IsTerminal(c.Out) {
+		c.PrintTable(t)
+		return nil
 	}
 	c.Print(p.String())
 	return nil

@@ -240,6 +240,13 @@ func (p *Printer) PrintMarkdown(text string) {
 	p.Print(strings.Join(p.ScreenOf(p.Out).Markdown(Printable(text)), "\n") + "\n")
 }
 
+// PrintTable draws a table on standard output, unless it is empty.
+func (p *Printer) PrintTable(t *draw.Table) {
+	if len(t.Rows) > 0 {
+		p.Print(strings.Join(p.ScreenOf(p.Out).Table(t, ""), "\n") + "\n")
+	}
+}
+
 // ScreenOf returns how lines are drawn on a stream.
 func (p *Printer) ScreenOf(w io.Writer) draw.Screen {
 	width := 0

@@ -16,6 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
@@ -310,27 +311,35 @@ func (c *command) list(ctx *cli.Context, h *host.Host) error {
 	}
 	all, broken := project.DescribedWorkflows(ctx.Context, root, c.Scope(), h.Describe)
 	list, lines, width := value.List{}, [][2]string{}, 0
+	t := &draw.Table{Columns: []draw.Column{{Name: "WORKFLOW"}, {Name: "WHAT"}}, AllRows: true}
 	for i := range all {
 		w := &all[i]
 		info := infoOf(w)
-		summary := w.Tool.Summary()
+		summary, mark := w.Tool.Summary(), draw.None
 		if !w.Trusted {
+			mark = draw.Risk
 			summary = "[" + string(toolset.Untrusted) + ": " + w.Reason + "]"
 		}
 		d := calls.Describe(&info)
 		d.Put("declared", w.Declared)
 		list = append(list, d)
 		call := calls.Usage(&w.Tool.Tool)
+		t.Marks = append(t.Marks, mark)
+		t.Rows = append(t.Rows, []string{ui.VisibleLine(call), ui.VisibleLine(summary)})
 		lines, width = append(lines, [2]string{call, summary}), max(width, min(utf8.RuneCountInString(call), 40))
 	}
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("workflows", list, "errors", ui.ErrorList(broken)))
 	}
+	if ui.IsTerminal(c.Out) {
+		c.PrintTable(t)
+		lines = nil
+	}
 	for _, l := range lines {
 		c.Print(ui.Pad(ui.VisibleLine(l[0]), width) + "  " + ui.Clip(ui.VisibleLine(l[1]), max(ui.PageWidth-2-width, 30)) + "\n")
 	}
 	c.ReportAll(broken)
-	if len(lines) == 0 {
+	if len(all) == 0 {
 		c.Print("No workflows found\n")
 		c.Note("to add a workflow, write %s/workflows/NAME.star with def main(…); to run any file: cassidy run FILE.star", folder.Name)
 	}
