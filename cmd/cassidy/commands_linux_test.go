@@ -204,7 +204,7 @@ func TestCommandsOnTerminals(t *testing.T) {
 	var mu sync.Mutex
 	faulty := map[string]bool{}
 	looks := map[string]terminalLook{
-		"20": {cells: 20}, "40": {cells: 40}, "80": {cells: 80}, "100": {cells: 100}, "200": {cells: 200},
+		"3": {cells: 3}, "20": {cells: 20}, "40": {cells: 40}, "80": {cells: 80}, "100": {cells: 100}, "200": {cells: 200},
 		"ascii": {80, map[string]string{"LANG": "C", "NO_COLOR": "1"}}, "dumb": {80, map[string]string{"TERM": "dumb"}},
 	}
 	t.Run("looks", func(t *testing.T) {
