@@ -851,7 +851,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/app": {
 		"Package app is what every command starts from",
-		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/mcp internal/check internal/config internal/mcpfile internal/project internal/protect internal/scripttest internal/trust sandbox/launch stdlib cmd/cassidy/internal/approve cmd/cassidy/internal/interrupt cmd/cassidy/internal/keyring cmd/cassidy/internal/models cmd/cassidy/internal/servers cmd/cassidy/internal/ui internal/folder",
+		". runtime/tool runtime/value runtime/host runtime/history runtime/journal/sqlite runtime/model runtime/agent runtime/mcp internal/check internal/config internal/mcpfile internal/project internal/protect internal/scripttest internal/trust sandbox/launch stdlib cmd/cassidy/internal/approve cmd/cassidy/internal/interrupt cmd/cassidy/internal/keyring cmd/cassidy/internal/models cmd/cassidy/internal/servers cmd/cassidy/internal/draw cmd/cassidy/internal/ui internal/folder",
 		"the commands are given to it, and know it",
 	},
 	"cmd/cassidy/internal/servers": {
@@ -911,7 +911,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/agentfiles": {
 		"Package agentfiles has the commands that list, show and write agent files",
-		"runtime/tool runtime/value runtime/host internal/agentfile internal/folder internal/project scripts cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/setup cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host internal/agentfile internal/folder internal/project scripts cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/setup cmd/cassidy/internal/draw cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/config": {
@@ -971,7 +971,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/trust": {
 		"Package trust has the command that reviews what is in a project",
-		"runtime/tool runtime/value runtime/host internal/config internal/folder internal/mcpfile internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host internal/config internal/folder internal/mcpfile internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/draw cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/lsp": {
@@ -981,7 +981,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/mcp": {
 		"Package mcp has the commands for the Model Context Protocol",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/servers cmd/cassidy/internal/ui internal/folder internal/lockfile internal/mcpfile internal/project internal/review internal/skill internal/trust runtime/agent/codemode runtime/host runtime/host/toolset runtime/mcp/oauth runtime/mcp runtime/mcp/attached runtime/tool runtime/value",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/servers cmd/cassidy/internal/draw cmd/cassidy/internal/ui internal/folder internal/lockfile internal/mcpfile internal/project internal/review internal/skill internal/trust runtime/agent/codemode runtime/host runtime/host/toolset runtime/mcp/oauth runtime/mcp runtime/mcp/attached runtime/tool runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/test": {
@@ -991,7 +991,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/workflow": {
 		"Package workflow has the command that runs workflows",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent runtime/model internal/folder internal/project cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent runtime/model internal/folder internal/project cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/draw cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/doctor": {
@@ -1006,7 +1006,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/eval": {
 		"Package eval has the command that measures how well models do the tasks of a file",
-		". cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/models cmd/cassidy/internal/ui internal/scratch runtime/agent/decision runtime/agent/eval runtime/host runtime/model runtime/tool runtime/value internal/folder",
+		". cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/models cmd/cassidy/internal/draw cmd/cassidy/internal/ui internal/scratch runtime/agent/decision runtime/agent/eval runtime/host runtime/model runtime/tool runtime/value internal/folder",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/task": {
