@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 )
 
 // A Spinner shows on a terminal what the command waits for, and for how long. The lock of
@@ -13,7 +11,6 @@ import (
 // while a question is open. A nil Spinner shows nothing.
 type Spinner struct {
 	out   io.Writer
-	on    func() draw.Screen
 	text  string // what the command waits for; "" hides the spinner
 	since time.Time
 	frame int
@@ -58,16 +55,11 @@ func (s *Spinner) draw() {
 		return
 	}
 	s.frame++
-	screen := s.on()
 	picture := []rune(frames)
-	mark := string(picture[s.frame%len(picture)])
-	if screen.ASCII {
-		mark = screen.Symbol(draw.Running)
-	}
-	line := mark + " " + s.text
+	line := string(picture[s.frame%len(picture)]) + " " + s.text
 	if waited >= time.Second {
 		line += fmt.Sprintf(" %d s", int(waited.Seconds()))
 	}
-	_, _ = io.WriteString(s.out, "\r"+screen.Paint(Dim, screen.Cut(VisibleLine(line), screen.Most()))+"\x1b[K")
+	_, _ = io.WriteString(s.out, "\r\x1b["+Dim+"m"+Clip(VisibleLine(line), WidthOf(s.out)-1)+"\x1b[0m\x1b[K")
 	s.drawn = true
 }

@@ -340,7 +340,7 @@ func (p *Printer) NewSpinner() *Spinner {
 	if p.Quiet || p.JSON || p.Dumb() || !IsTerminal(p.Err) || p.ScreenOf(p.Err).Plain {
 		return nil
 	}
-	return &Spinner{out: p.Err, on: func() draw.Screen { return p.ScreenOf(p.Err) }}
+	return &Spinner{out: p.Err}
 }
 
 // Dumb reports whether the terminal has no escape sequences.
