@@ -866,7 +866,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/approve": {
 		"Package approve puts the questions of calls to the person at the terminal",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset internal/config internal/forms internal/hint internal/review internal/scratch cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset internal/config internal/forms internal/hint internal/review internal/scratch internal/visible cmd/cassidy/internal/draw cmd/cassidy/internal/ui",
 		"asks for any command",
 	},
 	"cmd/cassidy/internal/calls": {
@@ -971,7 +971,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/trust": {
 		"Package trust has the command that reviews what is in a project",
-		"runtime/tool runtime/value runtime/host internal/config internal/folder internal/mcpfile internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/draw cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host internal/config internal/folder internal/mcpfile internal/review internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/draw cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/lsp": {
