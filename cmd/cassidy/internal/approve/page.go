@@ -155,10 +155,7 @@ func (p *Page) row(row, before *review.Row) {
 	p.WriteString(p.before(row))
 	for _, s := range row.Spans {
 		code := colour
-		switch {
-		case strings.HasPrefix(s.Text, "⟨") && s.Mark != "":
-			code = draw.Reverse
-		case s.Mark == visible.Space: // a tab or a line end
+		if s.Mark == visible.Space && !strings.HasPrefix(s.Text, "⟨") { // a tab or a line end
 			code = draw.Dim
 		}
 		text := s.Text

@@ -20,7 +20,7 @@ type Terminal struct {
 	In      io.Reader
 	File    *os.File // In as a file; nil in tests
 	Out     io.Writer
-	ASCII   bool           // only ASCII is shown, see [draw.Screen]
+	Screen  draw.Screen    // how Out shows lines
 	typed   []byte         // read from In and not used yet
 	reading chan typedPart // the result of a read in progress, or nil
 }
@@ -35,7 +35,7 @@ const maxLine = 1 << 20
 
 // Terminal returns a terminal for the messages of p that reads what a person types.
 func (p *Printer) Terminal(in io.Reader) *Terminal {
-	return &Terminal{In: in, File: fileOf(in), Out: p.Err, ASCII: p.ScreenOf(p.Err).ASCII}
+	return &Terminal{In: in, File: fileOf(in), Out: p.Err, Screen: p.ScreenOf(p.Err)}
 }
 
 // OpenTerminal returns the terminal of the person who runs the command, or nil if
@@ -60,7 +60,7 @@ func (p *Printer) OpenTerminal(in io.Reader, inputRead bool) *Terminal {
 
 // Print writes a text for people, as [Printer.Print] does on a terminal.
 func (t *Terminal) Print(text string) {
-	_, _ = io.WriteString(t.Out, draw.Screen{ASCII: t.ASCII}.Shown(styled(text)))
+	_, _ = io.WriteString(t.Out, onScreen(t.Screen, text))
 }
 
 // Width returns how many columns a line has.

@@ -22,6 +22,7 @@ import (
 	"io"
 	"io/fs"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
@@ -194,14 +195,19 @@ func (p *Printer) Print(text string) { _, _ = io.WriteString(p.Out, p.shown(p.Ou
 
 // shown returns a text for people as a writer gets it.
 func (p *Printer) shown(w io.Writer, text string) string {
-	s := p.ScreenOf(w)
-	if s.Color {
-		text = styled(text)
-	} else {
-		text = Printable(text)
-	}
-	return s.Shown(text)
+	return onScreen(p.ScreenOf(w), text)
 }
+
+// onScreen returns a text for people as a screen shows it: nothing in it but our colours steers the terminal, and marks stand out.
+func onScreen(s draw.Screen, text string) string {
+	if !s.Color {
+		return s.Shown(Printable(text))
+	}
+	return s.Shown(marks.ReplaceAllString(styled(text), "\x1b["+draw.Reverse+"m$0\x1b[27m"))
+}
+
+// marks finds the marks of package visible.
+var marks = regexp.MustCompile("⟨[^⟨⟩\n]+⟩")
 
 // PrintData writes what programs may read. A terminal gets it as [Printer.Print] writes it.
 func (p *Printer) PrintData(text string) {
