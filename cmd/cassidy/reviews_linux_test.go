@@ -69,6 +69,23 @@ func TestReviews(t *testing.T) {
 	}
 }
 
+// TestErrorScreens compares errors on terminals with the files in testdata/screens.
+func TestErrorScreens(t *testing.T) {
+	t.Parallel()
+	dir, home := t.TempDir(), t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../examples/quickstart")); err != nil {
+		t.Fatal(err)
+	}
+	onTerminal(t, dir, home, looks()[0], []string{"trust", "--author", "--yes"})
+	for _, l := range looks() {
+		var got strings.Builder
+		for _, line := range []string{"tool run word_count filepath=no.txt", "tool run word_count", "tool run nope", "task x --model none:none"} {
+			got.WriteString(byKeys(t, dir, home, l, nil, strings.Fields(line)...) + "\n")
+		}
+		checkScreen(t, "errors", l, got.String())
+	}
+}
+
 // model is a model that asks for a change, a command and a request.
 const model = `def call(action, input, why):
     return json.encode({"tool_decision": {"action": action, "input": input, "reasoning": why, "status": "continue"}})

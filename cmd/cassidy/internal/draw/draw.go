@@ -245,8 +245,8 @@ func (s Screen) Message(of Symbol, text string) (lines []string) {
 	return lines
 }
 
-// prose is [Wrap] for a text that may end with a command to type. A command that does not fit has a line of its own and is not
-// broken, so that it can be copied.
+// prose is [Wrap] for a text that may end with a command to type. A command is not broken, so that it can be copied, also where
+// it is wider than the screen.
 func (s Screen) prose(first, text string) []string {
 	command := strings.LastIndex(text, ": cassidy ") + 2
 	if command < 2 && strings.HasPrefix(text, "cassidy ") {
@@ -257,7 +257,19 @@ func (s Screen) prose(first, text string) []string {
 	if command == len(text) || strings.Contains(text[command:], "; ") || Cells(first)+Cells(text) <= s.Most() {
 		return Wrap(first, text, s.Most())
 	}
-	return append(Wrap(first, text[:command], s.Most()), "    "+text[command:])
+	lines, rest := []string{strings.TrimRight(first, " ")}, text[command:]
+	if command > 0 {
+		lines = Wrap(first, text[:command], s.Most())
+	}
+	switch last := &lines[len(lines)-1]; {
+	case Cells(*last)+1+Cells(rest) <= s.Most():
+		*last += " " + rest
+	case Cells(first)+Cells(rest) <= s.Most():
+		lines = append(lines, strings.Repeat(" ", Cells(first))+rest)
+	default:
+		lines = append(lines, "    "+rest)
+	}
+	return lines
 }
 
 // Head returns the lines of a title with something at the right, or below where it does not fit.

@@ -139,6 +139,23 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestCommandsAreNotBroken checks that a command at the end of a message can be copied.
+func TestCommandsAreNotBroken(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, want string }{
+		{"list them: cassidy runs list", "✓ list them: cassidy runs list"},
+		{"to list all of them: cassidy runs list", "✓ to list all of them:\n  cassidy runs list"},
+		{"it is done; to list: cassidy runs", "✓ it is done; to list:\n  cassidy runs"},
+		{"again: cassidy trust --rule '{tool: a, capability: \"fs.read\"}'", "✓ again:\n    cassidy trust --rule '{tool: a, capability: \"fs.read\"}'"},
+		{"cassidy runs show 20261130-1200-aaaaaaaa", "✓\n    cassidy runs show 20261130-1200-aaaaaaaa"},
+		{"try: cassidy runs; then answer yes, please", "✓ try: cassidy runs; then answer\n  yes, please"},
+	} {
+		if got := strings.Join(Screen{Width: 33}.Message(Done, c.text), "\n"); got != c.want {
+			t.Errorf("%q is drawn as:\n%s\nwant:\n%s", c.text, got, c.want)
+		}
+	}
+}
+
 // parse returns a value of JSON.
 func parse(t *testing.T, text string) value.Value {
 	t.Helper()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/scripttest"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -47,6 +48,9 @@ func (c *command) runTool(ctx *cli.Context, h *host.Host) error {
 	args, err := calls.Arguments(c.App, ctx, &t.Tool)
 	if err != nil {
 		return calls.Failed(c.App, "", err)
+	}
+	if ui.IsTerminal(c.Err) {
+		c.About = t.Name
 	}
 	call := t.FailedCall(args)
 	if _, err := t.Check(args); err != nil {
