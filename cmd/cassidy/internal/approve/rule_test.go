@@ -32,7 +32,7 @@ func TestRule(t *testing.T) {
 			"? this would be added to your config, for this project only:\n  put_note may write, change and remove the files notes/a.txt without a question\n",
 			"  │ 1 1   # mine\n", "  │ 2 2   allow:\n", "  │   3 +   - {tool: put_note, capability: \"fs.write:notes/a.txt\", project: ", "  │ 3 4     - fs.read # all\n",
 			"\nw write it and approve · N no › ",
-			"✓ written; to be asked again:\n    cassidy trust --remove-rule '{tool: put_note, capability: \"fs.write:notes/a.txt\"}'\n",
+			"✓ written; to be asked again:\n  cassidy trust --remove-rule '{tool: put_note, capability: \"fs.write:notes/a.txt\"}'\n",
 		}},
 		{"only looked at", []string{"rule\n", "\n", "n\n"}, nil, 0o600, tool.Answer{}, false, nil},
 		{"a y is not enough", []string{"r\n", "y\n", "y\n"}, nil, 0o600, tool.Answer{Yes: true}, false, nil},

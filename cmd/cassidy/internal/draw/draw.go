@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"github.com/rivo/uniseg"
+
+	"github.com/cassidy-run/cassidy/internal/visible"
 )
 
 // A Screen says how lines are drawn on a stream. The zero value is a stream that nobody looks at: nothing is cut, and nothing
@@ -360,21 +362,21 @@ func (s Screen) Numbered(n int, line string) (lines []string) {
 
 // Prompt returns the line before an answer: what may be typed.
 func (s Screen) Prompt(choices ...string) string {
-	separator, end := " · ", " › "
+	end := " › "
 	if s.ASCII {
-		separator, end = ", ", " > "
+		end = " > "
 	}
 	var b strings.Builder
 	used := 0
 	for i, choice := range choices {
-		switch n := Cells(separator + choice); {
+		switch n := Cells(s.Between() + choice); {
 		case i == 0:
 			used = Cells(choice)
 		case used+n+Cells(end) > s.Most():
 			b.WriteString("\n")
 			used = Cells(choice)
 		default:
-			b.WriteString(separator)
+			b.WriteString(s.Between())
 			used += n
 		}
 		b.WriteString(choice)
@@ -382,9 +384,40 @@ func (s Screen) Prompt(choices ...string) string {
 	return b.String() + end
 }
 
-// Try returns the lines of a hint: what to type next.
-func (s Screen) Try(text string) []string {
-	return s.prose(s.gutter(None)+s.Paint(Bold, "try")+"  ", text)
+// Between is what separates short texts on a line.
+func (s Screen) Between() string {
+	if s.ASCII {
+		return ", "
+	}
+	return " · "
+}
+
+// Hint returns the lines that say what to type next.
+func (s Screen) Hint(indent, text string) []string {
+	end := "  "
+	if s.Plain {
+		end = ": "
+	}
+	return s.prose(indent+s.Paint(Bold, "try")+end, text)
+}
+
+// Excerpt returns a line of a file after a label, and carets below some of its characters, see [visible.Excerpt]. Plain, it
+// has no carets: they say nothing without their place.
+func (s Screen) Excerpt(label, line string, column, length int) []string {
+	bar := " " + s.Paint(Dim, s.Margin(false)) + " "
+	room, dots := max(20, s.Most()-Cells(label+bar)), s.Dots()
+	text, carets := visible.Excerpt(line, column, length, room-2*(Cells(dots)-1))
+	if rest, cut := strings.CutPrefix(text, "…"); cut && s.ASCII {
+		text, carets = dots+rest, strings.Repeat(" ", Cells(dots)-1)+carets
+	}
+	if rest, cut := strings.CutSuffix(text, "…"); cut {
+		text = rest + dots
+	}
+	lines := []string{s.Paint(Dim, label) + bar + text}
+	if !s.Plain {
+		lines = append(lines, strings.Repeat(" ", Cells(label))+bar+s.Paint(Red, carets))
+	}
+	return lines
 }
 
 // Quoted is [Screen.Message] for a text that may come from outside: lines after its first are behind a margin, but for those
@@ -428,11 +461,28 @@ func (s Screen) Margin(rest bool) string {
 }
 
 // Quote returns a text from outside behind a margin. Long lines are folded, and nothing is cut.
-func (s Screen) Quote(indent, text string) (lines []string) {
+func (s Screen) Quote(indent, text string) []string {
+	return s.quote(indent, text, func(string) string { return "" })
+}
+
+// Changes is [Screen.Quote] for the lines of a diff.
+func (s Screen) Changes(indent, text string) []string {
+	return s.quote(indent, text, func(line string) string {
+		switch {
+		case strings.HasPrefix(line, "-"):
+			return Red
+		case strings.HasPrefix(line, "+"):
+			return Green
+		}
+		return ""
+	})
+}
+
+func (s Screen) quote(indent, text string, code func(line string) string) (lines []string) {
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		rest := false
 		for _, piece := range Fold(strings.ReplaceAll(line, "\t", "    "), s.Most()-Cells(indent)-2) {
-			lines = append(lines, strings.TrimRight(indent+s.Paint(Dim, s.Margin(rest))+" "+piece, " "))
+			lines = append(lines, strings.TrimRight(indent+s.Paint(Dim, s.Margin(rest))+" "+s.Paint(code(line), piece), " "))
 			rest = true
 		}
 	}

@@ -254,3 +254,26 @@ func TestNothingIsWider(t *testing.T) {
 		}
 	})
 }
+
+// TestQuotes draws lines of a script and of a diff.
+func TestQuotes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		lines []string
+		want  string
+	}{
+		{"an excerpt", Screen{Width: 40}.Excerpt("  9", "    text = fs.raed(path)", 15, 4), "  9 │ text = fs.raed(path)\n    │           ^^^^"},
+		{"a long line", Screen{Width: 40}.Excerpt("  9", "x = "+strings.Repeat("a", 90)+"!", 95, 1), "  9 │ …" + strings.Repeat("a", 15) + "!\n    │" + strings.Repeat(" ", 17) + "^"},
+		{"a long line in ASCII", Screen{Width: 40, ASCII: true}.Excerpt("  9", "x = "+strings.Repeat("a", 90)+"!", 95, 1), "  9 | ..." + strings.Repeat("a", 13) + "!\n    |" + strings.Repeat(" ", 17) + "^"},
+		{"plain", Screen{Width: 40, ASCII: true, Plain: true}.Excerpt("  9", "a b", 3, 1), "  9 | a b"},
+		{"changes", Screen{Width: 12, Color: true}.Changes("", "- a\n+ 0123456789\n  b"),
+			"\x1b[2m│\x1b[0m \x1b[31m- a\x1b[0m\n\x1b[2m│\x1b[0m \x1b[32m+ 0123456\x1b[0m\n\x1b[2m┊\x1b[0m \x1b[32m789\x1b[0m\n\x1b[2m│\x1b[0m   b"},
+		{"a hint", Screen{Width: 20}.Hint("  ", "cassidy tool run list_files"), "  try  cassidy tool\n       run\n       list_files"},
+		{"a plain hint", Screen{Width: 40, Plain: true}.Hint("  ", "cassidy"), "  try: cassidy"},
+	} {
+		if diff := cmp.Diff(c.want, strings.Join(c.lines, "\n")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}

@@ -114,11 +114,7 @@ func (d drawing) counts(o *value.Dict) string {
 		}
 		parts = append(parts, d.scalar(k)+" "+d.scalar(v))
 	}
-	separator := " · "
-	if d.ASCII {
-		separator = ", "
-	}
-	return strings.Join(parts, separator)
+	return strings.Join(parts, d.Between())
 }
 
 // object returns the lines of an object: its names with their values, and what has several lines below its name.

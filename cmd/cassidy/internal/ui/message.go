@@ -48,7 +48,7 @@ func (p *Printer) Alert(format string, args ...any) { p.message(draw.Risk, p.spr
 func (p *Printer) Hint(format string, args ...any) {
 	text := p.sprintf(format, args)
 	if s := p.ScreenOf(p.Err); s.Width > 0 {
-		p.draw(s.Try(text))
+		p.draw(s.Hint("  ", text))
 		return
 	}
 	p.message(draw.None, "hint: "+text)
@@ -105,7 +105,7 @@ func (p *Printer) Report(e *value.Error) {
 		lines = append(lines, excerpt(s, x.line)...)
 	}
 	if e.Hint != "" {
-		lines = append(lines, s.Try(VisibleLine(e.Hint))...)
+		lines = append(lines, s.Hint("  ", VisibleLine(e.Hint))...)
 	}
 	p.draw(lines)
 }
@@ -179,20 +179,7 @@ func excerpt(s draw.Screen, x value.Excerpt) []string {
 	if strings.TrimSpace(x.Text) == "" {
 		return nil
 	}
-	number := strconv.Itoa(x.Pos.Line)
-	bar := " " + s.Paint(draw.Dim, s.Margin(false)) + " "
-	room := s.Most() - len(number) - 5
-	if s.ASCII {
-		room -= 4 // for longer dots
-	}
-	text, carets := visible.Excerpt(x.Text, x.Pos.Col, 1, max(20, room))
-	if body, cut := strings.CutPrefix(text, "…"); cut && s.ASCII {
-		text, carets = s.Dots()+body, "  "+carets
-	}
-	if body, cut := strings.CutSuffix(text, "…"); cut {
-		text = body + s.Dots()
-	}
-	return []string{"  " + s.Paint(draw.Dim, number) + bar + text, "  " + strings.Repeat(" ", len(number)) + bar + s.Paint(draw.Red, carets)}
+	return s.Excerpt("  "+strconv.Itoa(x.Pos.Line), x.Text, x.Pos.Col, 1)
 }
 
 // PutFrames adds the lines of a script that an error is about to what --json prints, the innermost

@@ -14,6 +14,7 @@
 package ui
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -237,6 +238,14 @@ func (p *Printer) PrintResult(r *tool.Result) {
 	p.PrintText(r.Text())
 }
 
+// Say writes a line of a result for people, on a terminal behind a symbol.
+func (p *Printer) Say(mark draw.Symbol, text string) {
+	if s := p.ScreenOf(p.Out); s.Width > 0 {
+		text = strings.Join(s.Message(mark, text), "\n")
+	}
+	p.Print(text + "\n")
+}
+
 // PrintMarkdown writes a text in Markdown: drawn on a terminal, else as data.
 func (p *Printer) PrintMarkdown(text string) {
 	if !IsTerminal(p.Out) || strings.TrimSpace(text) == "" {
@@ -253,9 +262,18 @@ func (p *Printer) PrintTable(t *draw.Table) {
 	}
 }
 
+// A Held is what is written to a stream later: lines are drawn as on the stream, but nobody is asked there.
+type Held struct {
+	bytes.Buffer
+	Stream io.Writer
+}
+
 // ScreenOf returns how lines are drawn on a stream.
 func (p *Printer) ScreenOf(w io.Writer) draw.Screen {
 	width := 0
+	if held, ok := w.(*Held); ok {
+		w = held.Stream
+	}
 	if IsTerminal(w) {
 		width = WidthOf(w)
 	}
