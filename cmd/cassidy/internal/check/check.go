@@ -3,14 +3,17 @@ package check
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/faults"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/check"
@@ -208,6 +211,8 @@ func (r *run) report(sarif, strict bool) error {
 		if err := r.PrintJSON(value.NewDict("valid", !bad, "files", int64(len(r.files)), "errors", int64(errs), "warnings", int64(warnings), "diagnostics", list, "fixed", fixed)); err != nil {
 			return err
 		}
+	case ui.IsTerminal(r.Out):
+		r.draw(errs, warnings, fixable)
 	default:
 		r.print(found)
 		r.summary(errs, warnings, fixable)
@@ -225,6 +230,33 @@ func (r *run) print(found []diagnostic.Diagnostic) {
 	}
 	for i := range found {
 		r.Print(faults.Text(&found[i], paint))
+	}
+}
+
+// draw draws the faults on a terminal, and what fixes them.
+func (r *run) draw(errs, warnings, fixable int) {
+	s := r.ScreenOf(r.Out)
+	for i := range r.files {
+		f := &r.files[i]
+		fixed := slices.DeleteFunc(slices.Clone(r.fixed), func(d diagnostic.Diagnostic) bool { return d.Pos.File != f.Name })
+		if len(f.Found)+len(fixed) > 0 {
+			r.Print(strings.Join(faults.Draw(s, f, fixed, r.Verbose), "\n") + "\n\n")
+		}
+	}
+	text, mark := ui.Count(errs, "error")+", "+ui.Count(warnings, "warning"), draw.Failed
+	switch {
+	case len(r.files) == 0:
+		text, mark = "no scripts found", draw.None
+	case errs+warnings == 0:
+		text, mark = "no faults in "+ui.Count(len(r.files), "file"), draw.Done
+	case errs == 0:
+		mark = draw.Risk
+	}
+	if fixable > 0 && !r.fix {
+		text += fmt.Sprintf("%sfix %d:  ", s.Between(), fixable) + s.Paint(draw.Bold, "cassidy check --fix")
+	}
+	if !r.Quiet {
+		r.Print(strings.Join(s.Message(mark, text), "\n") + "\n")
 	}
 }
 

@@ -7,12 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
+	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/faults"
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -190,4 +193,40 @@ func TestMore(t *testing.T) {
 	if strings.Count(text, `"more":`) != 2 {
 		t.Errorf("SARIF: %s", text)
 	}
+}
+
+// TestDraw draws faults of any lines on any screen: no line is wider, and each fault is there or counted.
+func TestDraw(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		s := draw.Screen{Width: rapid.SampledFrom([]int{40, 80, 200}).Draw(r, "width"), ASCII: rapid.Bool().Draw(r, "ascii")}
+		f := &faults.File{Name: "a.star", Text: strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"", "x = 1", "\tx = \"日本語\"", strings.Repeat("long ", 60), "\x1b[31m\u202e"}), 1, 5).Draw(r, "lines"), "\n")}
+		for range rapid.IntRange(1, 6).Draw(r, "faults") {
+			start := rapid.IntRange(0, len(f.Text)).Draw(r, "start")
+			end := rapid.IntRange(start, len(f.Text)).Draw(r, "end")
+			d := diagnostic.Diagnostic{Pos: diagnostic.At("a.star", f.Text, start), Span: diagnostic.Span{Start: start, End: end}, Severity: diagnostic.Error, Code: "unknown-name", Hint: "hint\u200b"}
+			d.Message = rapid.SampledFrom([]string{"undefined: x", strings.Repeat("wide 日本語 ", 20), "two\nlines"}).Draw(r, "message")
+			if rapid.Bool().Draw(r, "fixed") {
+				d.Fix = &diagnostic.Fix{Title: "write y"}
+			}
+			f.Found = append(f.Found, d)
+		}
+		lines := faults.Draw(s, f, nil, false)
+		said := 0
+		for _, line := range lines {
+			if draw.Cells(line) >= s.Width || strings.ContainsAny(line, "\x1b\u202e\u200b\n") {
+				r.Fatalf("a line of %d cells on a screen of %d: %q", draw.Cells(line), s.Width, line)
+			}
+			if strings.HasPrefix(line, s.Symbol(draw.Failed)) {
+				said++
+			}
+			if _, more, ok := strings.Cut(line, s.Symbol(draw.Folded)+" "); ok && strings.Contains(more, "more (--verbose)") {
+				n, _ := strconv.Atoi(strings.Fields(more)[0])
+				said += n
+			}
+		}
+		if said != len(f.Found) {
+			r.Fatalf("%d of %d faults are shown:\n%s", said, len(f.Found), strings.Join(lines, "\n"))
+		}
+	})
 }
