@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/scripttest"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -19,6 +21,8 @@ type report struct {
 	suite   *scripttest.Suite
 	cover   bool // the coverage is shown
 	began   time.Time
+	live    *app.Live
+	drawn   *drawn // on a terminal; else nil
 	results []scripttest.Result
 	failed  int
 
@@ -30,7 +34,11 @@ type report struct {
 }
 
 func newReport(c *command, s *scripttest.Suite, cover bool) *report {
-	return &report{c: c, suite: s, cover: cover, began: time.Now()}
+	r := &report{c: c, suite: s, cover: cover, began: time.Now(), live: c.Live()}
+	if ui.IsTerminal(c.Out) && !c.JSON {
+		r.drawn = newDrawn(c)
+	}
+	return r
 }
 
 // add adds a result, and prints it. A file whose tests pass is one line, unless --verbose is set.
@@ -42,7 +50,12 @@ func (r *report) add(result scripttest.Result) {
 	if result.Err != nil {
 		r.failed++
 	}
-	if r.c.JSON {
+	switch {
+	case r.c.JSON:
+		return
+	case r.drawn != nil:
+		r.live.Print(func() { r.drawn.add(&result) })
+		r.live.Wait(fmt.Sprintf("%d/%d  %s", len(r.results), len(r.suite.Tests()), result.File))
 		return
 	}
 	if r.file != result.File {
@@ -69,7 +82,7 @@ func (r *report) endFile() {
 }
 
 func (r *report) line(word, color, what, more string) string {
-	return r.c.Paint()(color, ui.Pad(word, 4)) + "  " + ui.VisibleLine(what) + "  " + r.c.Paint()(ui.Dim, more) + "\n"
+	return r.c.Paint()(color, draw.Pad(word, 4, false)) + "  " + ui.VisibleLine(what) + "  " + r.c.Paint()(ui.Dim, more) + "\n"
 }
 
 func (r *report) printFailure(result *scripttest.Result) {
@@ -123,6 +136,11 @@ func milliseconds(d time.Duration) string { return fmt.Sprintf("%d ms", d.Millis
 // end prints the end of the report.
 func (r *report) end() error {
 	took := time.Since(r.began)
+	r.live.End()
+	if r.drawn != nil {
+		r.drawn.end(len(r.results)-r.failed, r.failed, took, r.suite.Coverage())
+		return nil
+	}
 	if r.c.JSON {
 		tests := value.List{}
 		for i := range r.results {
@@ -239,14 +257,14 @@ func (r *report) printCoverage(list []scripttest.Coverage) {
 	}
 	for i := range list {
 		c := &list[i]
-		line := fmt.Sprintf("%s  %5.1f%% of %s", ui.Pad(ui.VisibleLine(c.File), width), c.Percent(), ui.Count(c.Lines, "statement"))
+		line := fmt.Sprintf("%s  %5.1f%% of %s", draw.Pad(ui.VisibleLine(c.File), width, false), c.Percent(), ui.Count(c.Lines, "statement"))
 		if len(c.Missing) > 0 {
 			line += "; not run: " + missingLines(c)
 		}
 		r.c.Print(line + "\n")
 	}
 	if len(list) > 1 {
-		r.c.Print(fmt.Sprintf("%s  %5.1f%% of %s\n", ui.Pad(total.File, width), total.Percent(), ui.Count(total.Lines, "statement")))
+		r.c.Print(fmt.Sprintf("%s  %5.1f%% of %s\n", draw.Pad(total.File, width, false), total.Percent(), ui.Count(total.Lines, "statement")))
 	}
 }
 

@@ -109,6 +109,10 @@ func (c *command) round(ctx *cli.Context, o *scripttest.Options) error {
 		return err
 	}
 	r := newReport(c, s, o.Cover)
+	defer r.live.End()
+	if o.Record != nil {
+		r.live.End() // calls show what they do
+	}
 	s.Run(ctx.Context, r.add)
 	if err := s.Close(); err != nil {
 		return value.ErrorOf(err, value.Failed)
@@ -150,10 +154,15 @@ func (c *command) watch(ctx *cli.Context, o *scripttest.Options) error {
 		if err := c.round(ctx, o); err != nil && ctx.Err() == nil && err != ui.ErrSilent {
 			c.Report(value.ErrorOf(err, value.Failed)) // the next change may fix it
 		}
-		c.Note("waiting for changes; to end: Ctrl-C")
+		live := c.Live()
+		if live.Wait("waiting for changes; to end: Ctrl-C"); !live.Shown() {
+			c.Note("waiting for changes; to end: Ctrl-C")
+		}
 		select {
 		case <-changed:
+			live.End()
 		case <-ctx.Done():
+			live.End()
 			return nil
 		}
 	}
