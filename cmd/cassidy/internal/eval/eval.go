@@ -5,6 +5,7 @@ package eval
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
@@ -80,16 +82,25 @@ func (c *command) run(ctx *cli.Context, h *host.Host) error {
 		return err
 	}
 	defer b.close()
+	live := c.Live()
+	defer live.End()
 	report, err := j.suite.Run(ctx.Context, &eval.Options{
 		Model: func(of context.Context, name string, native bool) (model.Model, error) {
 			return c.model(of, h, j, name, native)
 		},
 		Open:     b.open,
 		Policies: agents.Policies(c.App),
-		Ready:    func(cases []*eval.Case) error { return b.approve(ctx, eval.Commands(cases)) },
-		Filter:   ctx.StringSlice("filter"), Parallel: j.parallel, Idle: ctx.Duration("timeout"),
-		Done: func(so *eval.Report, r *eval.Result) { c.done(so, r, ctx.String("out")) },
+		Ready: func(cases []*eval.Case) error {
+			err := b.approve(ctx, eval.Commands(cases))
+			if err == nil {
+				live.Wait(fmt.Sprintf("0/%d", len(cases)))
+			}
+			return err
+		},
+		Filter: ctx.StringSlice("filter"), Parallel: j.parallel, Idle: ctx.Duration("timeout"),
+		Done: func(so *eval.Report, r *eval.Result) { c.done(live, so, r, ctx.String("out")) },
 	})
+	live.End()
 	if report == nil {
 		return c.faults(ctx.Args().First(), err)
 	}
@@ -204,8 +215,12 @@ func (c *command) model(ctx context.Context, h *host.Host, j *job, name string, 
 }
 
 // done reports the end of a case, and writes the report so far.
-func (c *command) done(so *eval.Report, r *eval.Result, out string) {
-	c.Note("%d/%d  %s  %s", len(so.Results), so.Cases, r.Name(), resultText(r))
+func (c *command) done(live *app.Live, so *eval.Report, r *eval.Result, out string) {
+	if live.Shown() {
+		live.Wait(fmt.Sprintf("%d/%d  %s", len(so.Results), so.Cases, r.Name()))
+	} else {
+		c.Note("%d/%d  %s  %s", len(so.Results), so.Cases, r.Name(), resultText(r))
+	}
 	if out == "" {
 		return
 	}
@@ -218,7 +233,7 @@ func resultText(r *eval.Result) string {
 	if r.Success {
 		return "passed after " + ui.Count(r.Iterations, "iteration")
 	}
-	return "failed: " + ui.CutShown(r.Why, ui.LineWidth)
+	return "failed: " + ui.CutShown(r.Why, draw.MaxText)
 }
 
 // finish prints the report, and returns the error of the command.
@@ -241,7 +256,7 @@ func (c *command) finish(ctx *cli.Context, j *job, report *eval.Report) error {
 	case failed != nil:
 		return failed
 	case !report.Complete:
-		c.Log("interrupted: %d of %s have ended", len(report.Results), ui.Count(report.Cases, "case"))
+		c.Alert("interrupted: %d of %s have ended", len(report.Results), ui.Count(report.Cases, "case"))
 		return ui.Reported(value.Errorf(value.Canceled, "interrupted"))
 	case !report.Success():
 		return ui.ErrSilent // the table shows it

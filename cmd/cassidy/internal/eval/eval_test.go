@@ -175,6 +175,9 @@ func (c *canceller) Write(p []byte) (int, error) {
 	return c.Buffer.Write(p)
 }
 
+// WriteString hides that of the buffer.
+func (c *canceller) WriteString(text string) (int, error) { return c.Write([]byte(text)) }
+
 // TestInterrupted checks that after Ctrl-C the report has the cases that had ended.
 func TestInterrupted(t *testing.T) {
 	dir := folder(t, map[string]string{"m.star": answers, "e.yaml": "models: [script:m.star]\ntasks:\n- {name: a, task: x}\n- {name: b, task: x}\n- {name: c, task: x}\n"})

@@ -61,6 +61,8 @@ func (c *command) testFormats(ctx *cli.Context, h *host.Host) error {
 	scores := eval.Scores(results)
 	if c.JSON {
 		err = c.PrintJSON(triesJSON(t, results, scores))
+	} else if ui.IsTerminal(c.Out) {
+		c.drawScores(t, scores)
 	} else {
 		c.printScores(t, scores)
 	}
@@ -112,12 +114,18 @@ func (c *command) tryAll(ctx context.Context, t *formatTest) ([]eval.Result, err
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	b := &benches{command: c, runtime: r, bare: true}
+	live := c.Live()
+	defer live.End()
 	report, err := eval.FormatTest(t.model.Name(), t.formats, t.repeat, t.iterations).Run(ctx, &eval.Options{
 		Model: func(context.Context, string, bool) (model.Model, error) { return t.model, nil },
 		Open:  b.open,
 		Done: func(so *eval.Report, r *eval.Result) {
 			if r.Unreachable != nil {
 				cancel(r.Unreachable)
+				return
+			}
+			if live.Shown() {
+				live.Wait(fmt.Sprintf("%d/%d  %s %s", len(so.Results), so.Cases, r.Format, r.Task))
 				return
 			}
 			c.Note("%d/%d  %-9s %-8s %s", len(so.Results), so.Cases, r.Format, r.Task, tryText(r))
@@ -136,44 +144,30 @@ func tryText(r *eval.Result) string {
 	if r.Success {
 		return "succeeded after " + ui.Count(r.Iterations, "request")
 	}
-	return "failed: " + ui.CutShown(r.Why, ui.LineWidth)
+	return "failed: " + ui.CutShown(r.Why, draw.MaxText)
 }
 
 // printScores prints a line for each format, and the best one.
-func (c *command) printScores(f *formatTest, scores []eval.Score) {
-	t := &draw.Table{Columns: []draw.Column{{Name: "format"}, {Name: "success", Right: true}, {Name: "iterations", Right: true}, {Name: "as asked", Rank: 1}}, Unfold: "--json"}
-	for i, task := range scores[0].Tasks {
-		t.Columns = append(t.Columns, draw.Column{Name: task.Task, Rank: 2 + i})
+func (c *command) printScores(t *formatTest, scores []eval.Score) {
+	head := draw.Pad("format", 11, false) + draw.Pad("success", 9, false) + draw.Pad("iterations", 12, false) + draw.Pad("as asked", 10, false)
+	for _, task := range scores[0].Tasks {
+		head += draw.Pad(task.Task, 10, false)
 	}
+	c.Print(c.Paint()(draw.Bold, strings.TrimRight(head, " ")) + "\n")
 	for _, s := range scores {
-		row := []string{string(s.Format), fmt.Sprintf("%.0f %%", 100*s.Rate()), meanText(s.Iterations), fmt.Sprintf("%d of %d", s.AsAsked, s.Calls)}
+		line := draw.Pad(string(s.Format), 11, false) + draw.Pad(fmt.Sprintf("%.0f %%", 100*s.Rate()), 9, false) +
+			draw.Pad(meanText(s.Iterations), 12, false) + draw.Pad(fmt.Sprintf("%d of %d", s.AsAsked, s.Calls), 10, false)
 		for _, task := range s.Tasks {
-			row = append(row, fmt.Sprintf("%d of %d", task.Successes, task.Trials))
+			line += draw.Pad(fmt.Sprintf("%d of %d", task.Successes, task.Trials), 10, false)
 		}
-		t.Rows = append(t.Rows, row)
+		c.Print(strings.TrimRight(line, " ") + "\n")
 	}
-	best, name := eval.Preferred(scores), f.model.Name()
-	advice := "No try succeeded: " + name + " does not call tools in any of these formats."
-	if best != "" {
-		advice = "Prefer " + string(best) + " for " + name + ":  cassidy task --model " + name + " --format " + string(best) + " \"…\""
-	}
-	if s := c.ScreenOf(c.Out); s.Width > 0 {
-		c.PrintTable(t)
-		c.Print("\n" + strings.Join(draw.Wrap("", s.Own(advice), s.Most()), "\n") + "\n")
+	best := eval.Preferred(scores)
+	if best == "" {
+		c.Print("\nNo try succeeded: " + t.model.Name() + " does not call tools in any of these formats.\n")
 		return
 	}
-	line := func(row []string, paint func(code, text string) string) {
-		text := ""
-		for i, cell := range row {
-			text += ui.Pad(cell, []int{11, 9, 12, 10}[min(i, 3)])
-		}
-		c.Print(paint(ui.Bold, strings.TrimRight(text, " ")) + "\n")
-	}
-	line(ui.Map(t.Columns, func(c draw.Column) string { return c.Name }), c.Paint())
-	for _, row := range t.Rows {
-		line(row, func(_, text string) string { return text })
-	}
-	c.Print("\n" + advice + "\n")
+	c.Print("\nPrefer " + string(best) + " for " + t.model.Name() + ":  cassidy task --model " + t.model.Name() + " --format " + string(best) + " \"…\"\n")
 }
 
 // meanText writes a mean number of iterations. 0 means that no try succeeded.

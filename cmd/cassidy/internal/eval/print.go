@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/runtime/agent/eval"
@@ -20,8 +21,12 @@ func (c *command) print(r *eval.Report, compared bool, changes []eval.Change) er
 	if c.JSON {
 		return c.printJSON(r, compared, changes)
 	}
-	c.printTable(r)
-	c.printFailed(r)
+	if s := c.ScreenOf(c.Out); s.Width > 0 {
+		c.Print(strings.Join(c.draw(s, r), "\n") + "\n")
+	} else {
+		c.printTable(r)
+		c.printFailed(r)
+	}
 	if compared {
 		c.Print("\n")
 		c.printChanges(changes)
@@ -46,6 +51,14 @@ func (c *command) printJSON(r *eval.Report, compared bool, changes []eval.Change
 
 // printTable prints a line for each model with a format and a policy.
 func (c *command) printTable(r *eval.Report) {
+	c.printRows(summaryRows(r))
+	if len(r.Summary) > 0 {
+		c.Print("\n" + averages(r) + "\n")
+	}
+}
+
+// summaryRows returns a row for each model with a format and a policy, below a head.
+func summaryRows(r *eval.Report) [][]string {
 	rows := [][]string{{"model", "format", "policy", "agent", "passed", "iterations", "tokens", "cost", "time"}}
 	for _, s := range r.Summary {
 		rows = append(rows, append([]string{s.Model, string(s.Format), s.Policy, s.Agent}, tallyCells(&s.Tally)...))
@@ -56,12 +69,16 @@ func (c *command) printTable(r *eval.Report) {
 	if !slices.ContainsFunc(r.Summary, func(s eval.Row) bool { return s.Policy != "task" }) {
 		withoutColumn(rows, 2)
 	}
-	c.printRows(rows)
+	return rows
+}
+
+// averages explains the figures of a report.
+func averages(r *eval.Report) string {
+	const text = "Iterations, tokens and time are averages per case."
 	if slices.ContainsFunc(r.Summary, func(s eval.Row) bool { return s.Estimated }) {
-		c.Print("\nIterations, tokens and time are averages per case. ~ marks an estimate: the provider does not report tokens.\n")
-	} else if len(r.Summary) > 0 {
-		c.Print("\nIterations, tokens and time are averages per case.\n")
+		return text + " ~ marks an estimate: the provider does not report tokens."
 	}
+	return text
 }
 
 // withoutColumn removes a column from a table.
@@ -73,21 +90,25 @@ func withoutColumn(rows [][]string, i int) {
 
 // printRows prints a table, the first row as its head.
 func (c *command) printRows(rows [][]string) {
+	s := c.ScreenOf(c.Out)
+	if s.Width > 0 {
+		c.Print(strings.Join(drawRows(s, rows, nil), "\n") + "\n")
+		return
+	}
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], len([]rune(ui.VisibleLine(cell))))
+			widths[i] = max(widths[i], draw.Cells(ui.VisibleLine(cell)))
 		}
 	}
-	paint := c.Paint()
 	for i, row := range rows {
 		var line strings.Builder
 		for k, cell := range row {
-			line.WriteString(ui.Pad(ui.VisibleLine(cell), widths[k]+2))
+			line.WriteString(draw.Pad(ui.VisibleLine(cell), widths[k]+2, false))
 		}
 		text := strings.TrimRight(line.String(), " ")
 		if i == 0 {
-			text = paint(ui.Bold, text)
+			text = s.Paint(draw.Bold, text)
 		}
 		c.Print(text + "\n")
 	}
@@ -132,7 +153,7 @@ func (c *command) printFailed(r *eval.Report) {
 			c.Print("\nfailed:\n")
 			first = false
 		}
-		c.Print("  " + ui.VisibleLine(failed.Name()) + ": " + ui.CutShown(failed.Why, 2*ui.LineWidth) + "\n")
+		c.Print("  " + ui.VisibleLine(failed.Name()) + ": " + ui.CutShown(failed.Why, 2*draw.MaxText) + "\n")
 	}
 }
 
@@ -182,7 +203,7 @@ func changed(changes []eval.Change) []eval.Change {
 func (c *command) printChanges(changes []eval.Change) {
 	list := changed(changes)
 	if len(list) == 0 {
-		c.Print("no difference in " + ui.Count(len(changes), "case") + "\n")
+		c.Say(draw.Done, "no difference in "+ui.Count(len(changes), "case"))
 		return
 	}
 	rows := [][]string{{"case", "passed", "iterations", "tokens", "cost", "what changed"}}
@@ -194,8 +215,16 @@ func (c *command) printChanges(changes []eval.Change) {
 	if len(list) == 1 {
 		verb = "differs"
 	}
-	c.Print(fmt.Sprintf("\n%d of %s %s\n", len(list), ui.Count(len(changes), "case"), verb))
+	mark := draw.None
+	if slices.ContainsFunc(list, func(x eval.Change) bool { return x.Worse }) {
+		mark = draw.Failed
+	}
+	c.Print("\n")
+	c.Say(mark, fmt.Sprintf("%d of %s %s", len(list), ui.Count(len(changes), "case"), verb))
 }
+
+// arrow is between a measure before and now.
+const arrow = " → "
 
 // measures are the measures of a case before and now, or one if they are equal.
 func measures(c *eval.Change) []string {
@@ -209,7 +238,7 @@ func measures(c *eval.Change) []string {
 	old, now := tallyCells(c.Old)[:4], tallyCells(c.New)[:4]
 	for i := range old {
 		if old[i] != now[i] {
-			now[i] = old[i] + " → " + now[i]
+			now[i] = old[i] + arrow + now[i]
 		}
 	}
 	return now
