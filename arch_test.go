@@ -871,7 +871,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/calls": {
 		"Package calls has what commands share that call tools",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset cmd/cassidy/internal/app cmd/cassidy/internal/interrupt cmd/cassidy/internal/ui runtime/tool/trace",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset cmd/cassidy/internal/app cmd/cassidy/internal/interrupt cmd/cassidy/internal/draw cmd/cassidy/internal/ui runtime/tool/trace",
 		"below the nouns, so that none imports another for it",
 	},
 	"cmd/cassidy/internal/interrupt": {
@@ -896,7 +896,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/runs": {
 		"Package runs has the commands that list, show, answer, resume, replay, undo, verify, export and delete recorded runs",
-		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/draw cmd/cassidy/internal/runs/describe cmd/cassidy/internal/setup cmd/cassidy/internal/trust cmd/cassidy/internal/ui cmd/cassidy/internal/workflow internal/config internal/folder runtime/agent runtime/agent/decision runtime/agent/promote runtime/history runtime/history/fixture runtime/history/retry runtime/host runtime/tool runtime/value stdlib runtime/tool/trace internal/hint",
+		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/draw cmd/cassidy/internal/runs/describe cmd/cassidy/internal/setup cmd/cassidy/internal/trust cmd/cassidy/internal/ui cmd/cassidy/internal/workflow internal/config internal/folder runtime/agent runtime/agent/decision runtime/agent/promote runtime/history runtime/history/fixture runtime/history/retry runtime/host runtime/tool runtime/value stdlib runtime/tool/trace internal/hint internal/review",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/runs/describe": {
@@ -951,12 +951,12 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/faults": {
 		"Package faults shows the faults of scripts",
-		"cmd/cassidy/internal/ui runtime/engine/diagnostic runtime/value",
+		"cmd/cassidy/internal/draw cmd/cassidy/internal/ui runtime/engine/diagnostic runtime/value",
 		"shared by the nouns that check scripts",
 	},
 	"cmd/cassidy/internal/check": {
 		"Package check has the commands that find faults in scripts, and format them",
-		"runtime/engine/diagnostic runtime/tool runtime/value runtime/host internal/check internal/folder cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/faults cmd/cassidy/internal/ui",
+		"runtime/engine/diagnostic runtime/tool runtime/value runtime/host internal/check internal/folder cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/faults cmd/cassidy/internal/draw cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/skill": {
@@ -986,7 +986,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/test": {
 		"Package test has the command that runs the tests of tools",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/ui internal/folder internal/project internal/scripttest internal/watch runtime/agent runtime/history runtime/history/fixture runtime/host runtime/mcp runtime/tool runtime/value",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/draw cmd/cassidy/internal/ui internal/folder internal/project internal/scripttest internal/watch runtime/agent runtime/history runtime/history/fixture runtime/host runtime/mcp runtime/tool runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/workflow": {

@@ -41,17 +41,24 @@ func TestScreens(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("../../examples/quickstart")); err != nil {
 		t.Fatal(err)
 	}
-	putChatFile(t, dir, ".cassidy/workflows/deploy.star", "def main():\n    \"\"\"Deploy.\"\"\"\n    return human.ask(\"What is the name of this release?\\n(default: spring)\")\n")
+	putChatFile(t, dir, ".cassidy/workflows/deploy.star", "def main():\n    \"\"\"Deploy.\"\"\"\n    tools.read_file(filepath = \"data/README.md\")\n    return human.ask(\"What is the name of this release?\\n(default: spring)\")\n")
 	putChatFile(t, dir, ".cassidy/workflows/broken.star", "def main():\n    \"\"\"Fail.\"\"\"\n    return tools.read_file(filepath = \"missing.md\")\n")
 	putChatFile(t, dir, ".cassidy/agents/tester.md", "---\ndescription: Run the tests, and find out why one fails.\nmodel: ollama:small\n---\nYou test.\n")
 	putChatFile(t, dir, ".cassidy/mcp.json", `{"mcpServers": {"issues": {"command": "issue-server", "args": ["--project", "tea", "--read-only"]}}}`)
 	putChatFile(t, dir, "answer.star", "def reply(messages, n):\n    return \"TASK COMPLETE: \" + "+strconv.Quote(answer)+"\n")
+	putChatFile(t, dir, "many.star", "def main():\n    \"\"\"Count.\"\"\"\n    for i in range(22):\n        tools.word_count(filepath = \"data/README.md\")\n    return [{\"file\": \"README.md\", \"words\": 248}]\n")
+	putChatFile(t, dir, "check/bad.star", faulty)
+	putChatFile(t, dir, "check/other.star", "def other(n: int = 4):\n    return n\n\ntool(other, needs = [\"fs.read\"])\n")
+	putChatFile(t, dir, ".cassidy/tools/slow.star", "def slow(n: int = 4):\n    \"\"\"Work.\"\"\"\n    time.sleep(n)\n    return n\n\ntool(slow)\n")
+	putChatFile(t, dir, ".cassidy/tools/slow_test.star", "def test_parts(t):\n    t.eq(t.call(\"slow\", n = 2), 2)\n\ndef test_more(t):\n    t.eq(t.call(\"slow\", n = 3), 3)\n\ndef test_values(t):\n    t.eq({\"a\": 1, \"b\": 2}, {\"a\": 1, \"b\": 3})\n")
+	putChatFile(t, dir, "eval.yaml", "models: [\"script:answer.star\"]\nformats: [pure_json, markdown]\ntasks:\n- {name: tea, task: Say what is left, checks: [answer: green tea]}\n- {name: coffee, task: Find the coffee, checks: [answer: espresso]}\n")
 	run := func(l look, args ...string) string { return onTerminal(t, dir, home, l, args) }
 	quiet := look{"", 80, "NO_COLOR=1"}
 	run(quiet, "trust", "--author", "--yes")
 	run(quiet, "run", "deploy", "--run-id", "parked1", "--json")
 	run(quiet, "run", "broken", "--run-id", "failed1", "--json")
 	run(quiet, "task", "Say hello", "--run-id", "done1", "--model", "script:answer.star", "--json")
+	run(quiet, "run", "many.star", "--run-id", "many1", "--json")
 	for _, c := range []struct {
 		name string
 		args []string
@@ -64,6 +71,15 @@ func TestScreens(t *testing.T) {
 		{"workflows", []string{"run"}},
 		{"help", []string{"--help"}},
 		{"help_lock", []string{"lock", "--help"}},
+		{"runs_parked", []string{"runs", "show", "parked1"}},
+		{"runs_failed", []string{"runs", "show", "failed1"}},
+		{"runs_done", []string{"runs", "show", "done1"}},
+		{"runs_many", []string{"runs", "show", "many1"}},
+		{"runs_all", []string{"runs", "show", "parked1", "--all"}},
+		{"runs_step", []string{"runs", "show", "failed1", "1"}},
+		{"check", []string{"check", "check"}},
+		{"test", []string{"test", "slow_test", "word_count"}},
+		{"eval", []string{"eval", "eval.yaml"}},
 		{"answer", []string{"--quiet", "task", "Say hello", "--model", "script:answer.star"}}, // which adds runs to the list
 	} {
 		for _, l := range looks() {
@@ -78,7 +94,7 @@ func TestScreens(t *testing.T) {
 func checkScreen(t *testing.T, name string, l look, got string) {
 	t.Helper()
 	for line := range strings.Lines(got) {
-		if line = strings.TrimRight(line, "\n"); draw.Cells(line) >= l.cells && !strings.HasPrefix(line, "    ") {
+		if line = strings.TrimRight(line, "\n"); draw.Cells(line) >= l.cells && !code.MatchString(line) {
 			t.Errorf("a line of %d cells: %q", draw.Cells(line), line)
 		}
 	}
@@ -99,12 +115,29 @@ func checkScreen(t *testing.T, name string, l look, got string) {
 		t.Errorf("%s (-want +got); go test ./cmd/cassidy -run '%s' -update takes it over:\n%s", file, t.Name(), diff)
 	}
 }
+// faulty is a script with faults.
+const faulty = `def bad(path: str):
+    """Read a file.
+
+    Args:
+        path: the file
+    """
+    unused = 1
+    text = fs.raed(path)
+    more = fs.raed(path)
+    return text + moer
+
+tool(bad, needs = ["fs.read"])
+`
 
 // answer is the answer of a model in Markdown.
 const answer = "# The stock\n\nThe shop has **three items** that run out, and `order.txt` has the order for the supplier:\n\n" +
 	"| item | left | days |\n|---|--:|--:|\n| green tea | 12 | 3 |\n| filters, paper, unbleached, size 4 | 200 | 6 |\n\n" +
 	"1. Send the order, see [the supplier](https://tea.example/order).\n2. Wait for an answer, and write it down below the others.\n\n" +
 	"> 日本茶 is not in stock.\n\n```diff\n- 1 × green tea\n+ 20 × green tea, and a long line that stays as it is, since it may be copied\n```\n"
+
+// code is the beginning of a line of code, which is never broken.
+var code = regexp.MustCompile(`^(  \S*[│|]\S* )?    `)
 
 // ages are the times of runs, which differ from test to test. The sequences of colours are none.
 var ages = regexp.MustCompile(`[^\[\d]\d+[smh]\b {0,3}`)
@@ -115,11 +148,23 @@ func sameAge(age string) string {
 	return first + "0s" + strings.Repeat(" ", len(age)-len(first)-2)
 }
 
+// durations are how long something took.
+var durations = regexp.MustCompile(`( *)((?:\x1b\[2m)?)(<?\d+)( ?ms\b)`)
+
+// sameDuration replaces a match of durations by one of the same length, if it is at the right of something.
+func sameDuration(text string) string {
+	m := durations.FindStringSubmatch(text)
+	if m[1] != "" {
+		m[1] += strings.Repeat(" ", len(m[3])-1)
+	}
+	return m[1] + m[2] + "0" + m[4]
+}
+
 // onTerminal returns what a command prints on a terminal. It gets no input.
 func onTerminal(t *testing.T, dir, home string, l look, args []string) string {
 	t.Helper()
 	person, cmd, program := terminalCommand(t, dir, home, l, args)
-	cmd.Stdout = program
+	cmd.Stdout, cmd.Dir = program, dir
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +175,13 @@ func onTerminal(t *testing.T, dir, home string, l look, args []string) string {
 	}()
 	_ = cmd.Wait() // some commands end with an exit code
 	_ = program.Close()
-	return strings.ReplaceAll(ages.ReplaceAllStringFunc(<-shown, sameAge), "\r\n", "\n")
+	text := durations.ReplaceAllStringFunc(ages.ReplaceAllStringFunc(<-shown, sameAge), sameDuration)
+	for pattern, same := range map[string]string{
+		`\d+\.\d( ?)s\b`: "0.0${1}s", `started \d\d:\d\d`: "started 20:19", `\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}`: "2026-11-28 20:18:37.000", `\b[A-Z0-9]{26}/`: strings.Repeat("K", 26) + "/", `~\d,\d{3}`: "~4,000",
+	} {
+		text = regexp.MustCompile(pattern).ReplaceAllString(text, same)
+	}
+	return strings.ReplaceAll(text, "\r\n", "\n")
 }
 
 // terminalCommand returns a command of a new terminal, and both ends of that.

@@ -27,7 +27,12 @@ type follower struct {
 // or is found to have no process. With --json each step is a line, and the run is the last.
 func (c *command) follow(ctx context.Context, j *history.Journal, r *history.Run) error {
 	f := &follower{c, j, map[string]bool{}}
-	if !c.JSON {
+	switch {
+	case c.JSON:
+	case ui.IsTerminal(c.Out):
+		v := c.view(r, nil)
+		v.show(append(v.head(agent.Usage{}, undosOf(ctx, j, r.ID), nil), ""))
+	default:
 		page{c.App}.head(r, agent.Usage{}, undosOf(ctx, j, r.ID), nil)
 	}
 	for died := false; ; {
@@ -69,6 +74,10 @@ func (f *follower) update(ctx context.Context, r *history.Run) (damage, err erro
 	if err != nil {
 		return nil, err
 	}
+	if ui.IsTerminal(f.Out) {
+		f.draw(r, steps, w)
+		return damage, nil
+	}
 	p, width := page{f.App}, placeWidth(steps)
 	for i := range steps {
 		s := &steps[i]
@@ -81,6 +90,22 @@ func (f *follower) update(ctx context.Context, r *history.Run) (damage, err erro
 		p.wait(w)
 	}
 	return damage, nil
+}
+
+// draw draws what is new on a terminal.
+func (f *follower) draw(r *history.Run, steps []describe.Step, w *describe.Wait) {
+	v := f.view(r, w)
+	rows, _ := v.rowsOf(steps)
+	l := v.layout(rows)
+	for i := range rows {
+		open := rows[i].Mark == describe.Waits || rows[i].Mark == describe.Unknown
+		if (!open || r.State.Ended()) && f.isNew(rows[i].StepPath.String()) {
+			v.show(v.step(&rows[i], l))
+		}
+	}
+	if w != nil && !f.hasShown(w.Questions) && f.isNew(w.Todo()+w.Text()) {
+		v.show(v.wait(nil))
+	}
 }
 
 // hasShown reports whether the steps that asked the questions have ended and were shown. The steps
@@ -103,6 +128,11 @@ func (f *follower) end(r *history.Run, damage error) error {
 	markBroken(f.j, r)
 	if f.JSON {
 		f.Print(ui.JSONText(describe.JSON(r.Dict())) + "\n")
+		return reportDamage(f.App, damage)
+	}
+	if ui.IsTerminal(f.Out) {
+		v := f.view(r, nil)
+		v.show(slices.Concat([]string{""}, v.Message(markOf(r, nil), v.state()), v.outcome()))
 		return reportDamage(f.App, damage)
 	}
 	p := page{f.App}

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/hint"
@@ -18,14 +18,17 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A page prints runs for people.
+// A page prints runs for people where standard output is not a terminal.
 type page struct{ *app.App }
+
+// cut cuts a line that is not for a terminal.
+func cut(line string, cells int) string { return draw.Screen{}.Cut(line, cells) }
 
 // wait prints in full what a run waits for, and what to type.
 func (p page) wait(w *describe.Wait) {
 	p.Print("\n")
 	if len(w.Questions) != 1 {
-		p.Print(ui.Pad("waits", 9) + ui.VisibleLine(strings.TrimPrefix(w.Text(), "waits ")) + "\n")
+		p.Print(draw.Pad("waits", 9, false) + ui.VisibleLine(strings.TrimPrefix(w.Text(), "waits ")) + "\n")
 	}
 	for i := range w.Questions {
 		p.question(&w.Questions[i])
@@ -37,21 +40,21 @@ func (p page) wait(w *describe.Wait) {
 func (p page) question(q *history.Asked) {
 	short := *q
 	short.Text = ""
-	p.Print(ui.Pad("waits", 9) + ui.VisibleLine(strings.TrimPrefix(strings.TrimSuffix(describe.QuestionLine(&short), ": "), "waits ")) + "\n")
+	p.Print(draw.Pad("waits", 9, false) + ui.VisibleLine(strings.TrimPrefix(strings.TrimSuffix(describe.QuestionLine(&short), ": "), "waits ")) + "\n")
 	// Nothing is cut: an answer does not show the question again.
-	r := approve.Page{Screen: p.ScreenOf(p.Out), All: true}
+	r := approve.Page{Screen: draw.Screen{Color: p.ScreenOf(p.Out).Color}, All: true}
 	of := q.Question
 	of.Run = "" // it is above
 	r.Rows(approve.Question(&of, nil, nil))
 	p.Print(r.String())
 	for i := range q.Rules {
-		p.Print(ui.Pad("rule", 9) + ui.VisibleLine(approve.RuleWords(&q.Rules[i])) + "\n")
+		p.Print(draw.Pad("rule", 9, false) + ui.VisibleLine(approve.RuleWords(&q.Rules[i])) + "\n")
 	}
 	if len(q.Rules) > 0 || q.Each {
-		p.Print(ui.Pad("", 9) + "to answer by a rule: cassidy runs answer " + q.Run + " " + q.Step + " --rule\n")
+		p.Print(draw.Pad("", 9, false) + "to answer by a rule: cassidy runs answer " + q.Run + " " + q.Step + " --rule\n")
 	}
 	if len(q.Sources) > 0 {
-		p.Print(ui.Pad("", 9) + ui.VisibleLine(hint.Trust(q.Sources)) + "\n")
+		p.Print(draw.Pad("", 9, false) + ui.VisibleLine(hint.Trust(q.Sources)) + "\n")
 	}
 }
 
@@ -78,26 +81,26 @@ func (p page) list(runs []history.Run, undone map[string]bool, waits func(*histo
 			rows[i][4] = ""
 		}
 		for k := range rows[i] {
-			rows[i][k] = ui.Brief(rows[i][k], ui.LineWidth/2)
-			widths[k] = max(widths[k], utf8.RuneCountInString(rows[i][k]))
+			rows[i][k] = cut(ui.VisibleLine(rows[i][k]), draw.MaxText/2)
+			widths[k] = max(widths[k], draw.Cells(rows[i][k]))
 		}
 	}
-	paint, width := p.Paint(), p.LineWidth()
+	paint, width := p.Paint(), draw.MaxText
 	for i := range runs {
 		line := ""
 		for k, text := range rows[i] {
 			if widths[k] > 0 {
-				line += ui.Pad(text, widths[k]) + "  "
+				line += draw.Pad(text, widths[k], false) + "  "
 			}
 		}
-		title := ui.Brief(runs[i].Title, max(least, width-utf8.RuneCountInString(line)))
+		title := cut(ui.VisibleLine(runs[i].Title), max(least, width-draw.Cells(line)))
 		p.Print(strings.TrimRight(line+title, " ") + "\n")
 		below := describe.Repair(&runs[i]) // a command is not cut
 		if runs[i].State == history.Stuck {
-			below = ui.Brief(runs[i].Stuck, width-4)
+			below = cut(ui.VisibleLine(runs[i].Stuck), width-4)
 		}
 		if w := waits(&runs[i]); w != nil {
-			below = ui.Brief(w.Text(), width-4)
+			below = cut(ui.VisibleLine(w.Text()), width-4)
 		}
 		if below != "" {
 			p.Print("  " + paint(ui.Magenta, "… "+below) + "\n")
@@ -124,7 +127,7 @@ func (p page) head(r *history.Run, used agent.Usage, undos []string, times *hist
 	line("title", r.Title)
 	line("state", stateText(r))
 	if r.State == history.Stuck {
-		p.Print(ui.Pad("stuck", 9) + ui.VisibleLine(r.Stuck) + "\n") // not cut: it says what differs
+		p.Print(draw.Pad("stuck", 9, false) + ui.VisibleLine(r.Stuck) + "\n") // not cut: it says what differs
 		line("recorded", "by cassidy "+cmp.Or(r.Version, "of an unknown version")+"; this is "+app.Version())
 	}
 	line("undone", strings.Join(undos, ", "))
@@ -145,7 +148,7 @@ func (p page) head(r *history.Run, used agent.Usage, undos []string, times *hist
 // line prints a fact about a run.
 func (p page) line(name, value string) {
 	if value != "" {
-		p.Print(ui.Clip(ui.Pad(name, 9)+ui.VisibleLine(value), p.LineWidth()) + "\n")
+		p.Print(cut(draw.Pad(name, 9, false)+ui.VisibleLine(value), draw.MaxText) + "\n")
 	}
 }
 
@@ -187,22 +190,22 @@ func stateText(r *history.Run) string {
 // lines below.
 func (p page) step(s *describe.Step, places int) {
 	const least = 16 // the minimum width of the effect, however deep the step is
-	paint, width := p.Paint(), p.LineWidth()
-	margin := ui.Pad(strings.Repeat("  ", max(0, len(s.StepPath)-1))+s.StepPath.String(), places) + " "
-	left := width - utf8.RuneCountInString(margin) - 2
+	paint, width := p.Paint(), draw.MaxText
+	margin := draw.Pad(strings.Repeat("  ", max(0, len(s.StepPath)-1))+s.StepPath.String(), places, false) + " "
+	left := width - draw.Cells(margin) - 2
 	cost := ""
 	if s.Cost != "" {
 		cost = "  " + s.Cost
-		left -= utf8.RuneCountInString(cost)
+		left -= draw.Cells(cost)
 	}
 	result := ui.VisibleLine(s.Result)
 	what := ui.VisibleLine(s.What)
 	if result == "" {
-		what = ui.Clip(what, max(left, least))
+		what = cut(what, max(left, least))
 	} else {
-		what = ui.Clip(what, max(left*3/5, left-2-utf8.RuneCountInString(result), least))
-		left -= utf8.RuneCountInString(what) + 2
-		if result = ui.Clip(result, max(left, 1)); left < least/2 && result != ui.VisibleLine(s.Result) {
+		what = cut(what, max(left*3/5, left-2-draw.Cells(result), least))
+		left -= draw.Cells(what) + 2
+		if result = cut(result, max(left, 1)); left < least/2 && result != ui.VisibleLine(s.Result) {
 			result = ""
 		}
 	}
@@ -213,7 +216,7 @@ func (p page) step(s *describe.Step, places int) {
 	p.Print(strings.TrimRight(line, " ") + "\n")
 	for _, text := range s.Below {
 		indent := strings.Repeat(" ", places+3)
-		p.Print(indent + paint(ui.Dim, ui.Clip("↳ "+ui.VisibleLine(text), max(width-len(indent), least))) + "\n")
+		p.Print(indent + paint(ui.Dim, cut("↳ "+ui.VisibleLine(text), max(width-len(indent), least))) + "\n")
 	}
 }
 
@@ -222,7 +225,7 @@ func (p page) step(s *describe.Step, places int) {
 func (p page) fullStep(e *history.Entry, state history.State, live bool, times *history.Times) {
 	line := func(name, value string) {
 		if value != "" {
-			p.Print(ui.Pad(name, 10) + ui.VisibleLine(value) + "\n")
+			p.Print(draw.Pad(name, 10, false) + ui.VisibleLine(value) + "\n")
 		}
 	}
 	block := func(name string, v value.Value) {

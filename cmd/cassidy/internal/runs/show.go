@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -11,14 +12,17 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func showCommand(c *command) *cli.Command {
 	return &cli.Command{
-		Name: "show", Usage: "show what happened in a run, step by step", ArgsUsage: "ID",
-		Description: "Internal steps, which only prepare other steps, are hidden if they succeeded. To show all steps: --verbose.",
+		Name: "show", Usage: "show what happened in a run, step by step", ArgsUsage: "ID [STEP]",
+		Description: "Internal steps, which only prepare other steps, are hidden if they succeeded. To show all steps: --verbose.\n" +
+			"With STEP, such as 3.1, everything that is recorded about this step is shown.",
 		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "all", Usage: "on a terminal, show all steps, and all of the result", Destination: &c.All},
 			&cli.StringFlag{Name: "step", Usage: "show one `STEP` in full, such as 3.1"},
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "show each new step when it ends, until the run ends"},
 		},
@@ -27,10 +31,11 @@ func showCommand(c *command) *cli.Command {
 }
 
 func (c *command) show(ctx *cli.Context, j *history.Journal, r *history.Run) error {
-	switch place := ctx.String("step"); {
-	case ctx.IsSet("step") && ctx.Bool("follow"):
+	place := cmp.Or(ctx.String("step"), ctx.Args().Get(1))
+	switch one := ctx.IsSet("step") || ctx.NArg() > 1; {
+	case one && ctx.Bool("follow"):
 		return value.Errorf(value.Invalid, "--step and --follow are mutually exclusive").WithHint("use only one of --step and --follow")
-	case ctx.IsSet("step"):
+	case one:
 		return c.showStep(ctx.Context, j, r, place)
 	case ctx.Bool("follow"):
 		return c.follow(ctx.Context, j, r)
@@ -48,7 +53,7 @@ func (c *command) steps(ctx context.Context, j *history.Journal, r *history.Run)
 	times := timesOf(ctx, j, r)
 	var tokens describe.Tokens
 	damage, err = eachStep(ctx, j, r, func(e *history.Entry, damage error) {
-		s := describe.Step{StepPath: e.StepPath, Mark: describe.Failed, What: "this step", Result: "its record is damaged"}
+		s := describe.Step{StepPath: e.StepPath, Mark: describe.Failed, What: "this step", Name: "this step", Result: "its record is damaged"}
 		if damage == nil {
 			used.Add(agent.StepUsage(e.Outcome.Value, e.Notes))
 			s = describe.StepOf(e, r.State, live, tokens.Count(e), times)
@@ -57,7 +62,9 @@ func (c *command) steps(ctx context.Context, j *history.Journal, r *history.Run)
 		if last := len(steps) - 1; last >= 0 && steps[last].Mark == describe.Unknown && inside(s.StepPath, steps[last].StepPath) {
 			steps[last].Mark, steps[last].Result = describe.Waits, ""
 		}
-		s.Below = append(s.Below, w.Sent(e.StepPath)...)
+		if sent := w.Sent(e.StepPath); len(sent) > 0 {
+			s.Below, s.Notes, s.Asks = append(s.Below, sent...), append(s.Notes, sent...), false
+		}
 		steps = append(steps, s)
 	})
 	return steps, w, used, damage, err
@@ -78,11 +85,15 @@ func (c *command) showPage(ctx context.Context, j *history.Journal, r *history.R
 	if err != nil {
 		return err
 	}
-	p := page{c.App}
 	markBroken(j, r)
 	if r.Damage == nil {
 		r.Damage = damage
 	}
+	if ui.IsTerminal(c.Out) {
+		c.draw(ctx, j, r, steps, w, used)
+		return reportDamage(c.App, damage)
+	}
+	p := page{c.App}
 	p.head(r, used, undosOf(ctx, j, r.ID), timesOf(ctx, j, r))
 	hidden := 0
 	width := placeWidth(steps)
@@ -103,6 +114,21 @@ func (c *command) showPage(ctx context.Context, j *history.Journal, r *history.R
 	return reportDamage(c.App, damage)
 }
 
+// draw draws a run on a terminal.
+func (c *command) draw(ctx context.Context, j *history.Journal, r *history.Run, steps []describe.Step, w *describe.Wait, used agent.Usage) {
+	v := c.view(r, w)
+	rows, hidden := v.rowsOf(steps)
+	lines := append(v.head(used, undosOf(ctx, j, r.ID), timesOf(ctx, j, r)), "")
+	lines = append(lines, v.steps(rows, hidden)...)
+	if w != nil {
+		lines = append(lines, v.wait(rows)...)
+	}
+	if end := v.outcome(); len(end) > 0 {
+		lines = append(append(lines, ""), end...)
+	}
+	v.show(lines)
+}
+
 // showStep shows everything that is recorded about a step.
 func (c *command) showStep(ctx context.Context, j *history.Journal, r *history.Run, place string) error {
 	at, err := history.ParseStepPath(place)
@@ -111,6 +137,9 @@ func (c *command) showStep(ctx context.Context, j *history.Journal, r *history.R
 	}
 	var found bool
 	times := timesOf(ctx, j, r)
+	if ui.IsTerminal(c.Out) && !c.JSON {
+		return c.drawStep(ctx, j, r, at, times)
+	}
 	damage, err := eachStep(ctx, j, r, func(e *history.Entry, damage error) {
 		if found = found || slices.Equal(e.StepPath, at); !slices.Equal(e.StepPath, at) || damage != nil {
 			return
@@ -125,7 +154,43 @@ func (c *command) showStep(ctx context.Context, j *history.Journal, r *history.R
 	case err != nil:
 		return err
 	case !found && damage == nil:
-		return value.Errorf(value.NotFound, "the run '%s' has no step %q", r.ID, place).WithHint("list the steps: cassidy runs show %s", r.ID)
+		return noStep(r, at)
+	}
+	return reportDamage(c.App, damage)
+}
+
+func noStep(r *history.Run, at tool.StepPath) error {
+	return value.Errorf(value.NotFound, "the run '%s' has no step %q", r.ID, at).WithHint("list the steps: cassidy runs show %s", r.ID)
+}
+
+// drawStep draws a step of a run, or a call of a reply, on a terminal.
+func (c *command) drawStep(ctx context.Context, j *history.Journal, r *history.Run, at tool.StepPath, times *history.Times) error {
+	live := r.State == history.Running && j.Held(r.ID)
+	var found *history.Entry
+	var below []describe.Step
+	damage, err := eachStep(ctx, j, r, func(e *history.Entry, damage error) {
+		switch {
+		case damage != nil:
+		case found == nil && slices.Equal(e.StepPath, at):
+			found = e
+		case inside(e.StepPath, at):
+			below = append(below, describe.StepOf(e, r.State, live, describe.Tokens{}, times))
+		case found == nil:
+			found = describe.CallOf(e, at)
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case found == nil && damage == nil:
+		return noStep(r, at)
+	case found != nil:
+		v := c.view(r, nil)
+		s := describe.StepOf(found, r.State, live, describe.Tokens{}, times)
+		if s.Mark == describe.Unknown && len(below) > 0 { // it is known from theirs
+			s.Mark, s.Result = describe.Waits, ""
+		}
+		v.show(v.one(found, &s, append(s.Calls, below...)))
 	}
 	return reportDamage(c.App, damage)
 }

@@ -24,25 +24,21 @@ func (p page) table(runs []history.Run, undone map[string]bool, waits func(*hist
 	prefix := uniquePrefix(runs)
 	for i := range runs {
 		r := &runs[i]
-		mark, what := draw.Done, r.Title
-		w := waits(r)
+		what, w := r.Title, waits(r)
+		mark := markOf(r, w)
 		switch {
 		case r.Damage != nil:
-			mark, what = draw.Failed, "damaged: "+what
-		case w != nil && len(w.Questions) == 1:
-			mark, what = draw.Asks, what+"  asks: "+w.Questions[0].Text
-		case w != nil && len(w.Questions) > 0:
-			mark, what = draw.Asks, what+"  "+w.Text()
+			what = "damaged: " + what
+		case mark == draw.Asks && len(w.Questions) == 1:
+			what += "  asks: " + w.Questions[0].Text
 		case w != nil:
-			mark, what = draw.Waits, what+"  "+w.Text()
-		case r.State == history.Running:
-			mark = draw.Running
+			what += "  " + w.Text()
 		case r.State == history.Stuck:
-			mark, what = draw.Risk, what+"  stuck: "+r.Stuck
+			what += "  stuck: " + r.Stuck
 		case r.State == history.Failed && r.Err != nil:
-			mark, what = draw.Failed, what+"  "+describe.FirstLine(r.Err.Message())
-		case r.State != history.Done:
-			mark, what = draw.Failed, what+"  "+r.State.String()
+			what += "  " + describe.FirstLine(r.Err.Message())
+		case r.State != history.Done && mark != draw.Running:
+			what += "  " + stateText(r)
 		}
 		if undone[r.ID] {
 			what += "  undone"

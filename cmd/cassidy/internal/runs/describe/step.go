@@ -5,6 +5,7 @@ package describe
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -21,6 +22,17 @@ type Step struct {
 	Result   string   // its outcome
 	Below    []string // what was asked and decided there
 	Internal bool     // bookkeeping that succeeded
+
+	// The same in parts.
+	Name    string   // what it does, such as a tool
+	About   string   // the argument that matters most, or the question
+	Brief   string   // the outcome in a few words, such as an exit code, or ""
+	Figures []string // how much it returned, and how long it took if that was long
+	Notes   []string // Below without the calls
+	Calls   []Step   // of a reply of a model
+	Called  bool     // it is one of them
+	Asks    bool     // it waits for a person
+	Own     bool     // what it asks is in About
 }
 
 // A Mark is the state of a step, as people see it.
@@ -52,7 +64,7 @@ var marks = map[Mark]struct{ color, state string }{
 // process executes the run. times are those of the run, or nil.
 func StepOf(e *history.Entry, run history.State, live bool, tokens Tokens, times *history.Times) Step {
 	w := wordsOf(e)
-	s := Step{StepPath: e.StepPath, What: w.what, Result: w.result}
+	s := Step{StepPath: e.StepPath, What: w.what, Result: w.result, Name: w.name, About: w.about, Brief: w.brief}
 	settled := !e.Settled.IsZero()
 	worked, waited := times.Step(e)
 	switch {
@@ -88,20 +100,59 @@ func StepOf(e *history.Entry, run history.State, live bool, tokens Tokens, times
 		cost = append(cost, tokens.String()+" tokens")
 	}
 	s.Cost = strings.Join(cost, " · ")
-	s.Below = append(s.Below, w.below...)
+	for i, call := range w.calls {
+		call.StepPath, call.Called = e.StepPath.Child(i+1), true
+		s.Below = append(s.Below, strings.TrimSpace(string(call.Mark)+" "+call.What+"  "+call.Result))
+		s.Calls = append(s.Calls, call)
+	}
 	for _, n := range e.Notes {
-		if text := NoteText(n); text != "" {
-			s.Below = append(s.Below, text)
+		text := NoteText(n)
+		if text == "" {
+			continue
+		}
+		s.Below = append(s.Below, text)
+		if s.Mark != Done || !n.Has("until") { // else it is over
+			s.Notes = append(s.Notes, text)
 		}
 	}
-	s.Below = append(s.Below, questionLines(e, w.asks, settled)...)
+	questions := questionLines(e, w.asks, settled)
+	s.Below = append(s.Below, questions...)
+	if s.Asks = s.Mark == Waits && isOpen(e); s.Asks {
+		last := &e.Questions[len(e.Questions)-1]
+		s.Own = w.asks && isPlain(last)
+		questions = slices.DeleteFunc(questions, func(text string) bool { return text == "asked: "+last.Text }) // it is shown in full
+	}
+	s.Notes = append(s.Notes, questions...)
+	s.Figures = figures(size(w.value), w.brief, tokens)
+	if settled && worked >= longTime {
+		s.Figures = append(s.Figures, Duration(worked))
+	}
 	s.Internal = len(s.Below) == 0 && (e.Func == "" && len(e.Questions) == 0 || s.Mark == Done && slices.Contains([]string{"agent.limits", "agent.note", "agent.result_text", "agent.decide", "random.seed"}, e.Func))
 	return s
+}
+
+// longTime is how long a step takes that a person may want to know about.
+const longTime = time.Second
+
+// figures describes how much a step returned, unless that is said already.
+func figures(bytes int, brief string, tokens Tokens) (list []string) {
+	if bytes > 0 && brief == "" {
+		list = append(list, bytesText(bytes))
+	}
+	if tokens != (Tokens{}) {
+		list = append(list, tokens.String()+" tokens")
+	}
+	return list
 }
 
 // isOpen reports whether a step waits for an answer that it can use.
 func isOpen(e *history.Entry) bool {
 	return len(e.Questions) > 0 && e.Questions[len(e.Questions)-1].Answer == nil
+}
+
+// isPlain reports whether a question is only its text.
+func isPlain(q *history.Asked) bool {
+	return (q.Kind == tool.QuestionAsk || q.Kind == tool.QuestionConfirm) && q.Form == nil && q.Data.Len() == 0 && len(q.Changes) == 0
 }
 
 // questionLines describes the questions of a step and their answers. The question of an

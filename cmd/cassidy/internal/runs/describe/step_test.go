@@ -48,3 +48,33 @@ func TestStepApprovedWithArguments(t *testing.T) {
 		t.Errorf("below the step: %q, want %q", s.Below, want)
 	}
 }
+
+// TestStepInParts describes what a step does in parts, as a terminal shows them.
+func TestStepInParts(t *testing.T) {
+	t.Parallel()
+	decision := func(name, file string) *value.Dict {
+		return value.NewDict("action", name, "input", value.NewDict("filepath", file, "offset", int64(3), "text", "a long text that says nothing"))
+	}
+	outcome := func(ok bool) *value.Dict { return value.NewDict("success", ok, "result", "text", "error", "not found") }
+	reply := &history.Entry{Intended: time.Now(), Settled: time.Now(), Intent: history.Intent{StepPath: tool.StepPath{6}, Func: "agent.calls",
+		Args: value.NewDict("decisions", value.List{decision("read_file", "a.txt"), decision("read_file", "b.txt")})}}
+	reply.Outcome.Value = value.NewDict("outcomes", value.List{outcome(true), outcome(false)})
+	s := StepOf(reply, history.Done, false, Tokens{}, nil)
+	if len(s.Calls) != 2 || s.Calls[0].Name != "read_file" || s.Calls[0].About != "a.txt offset=3" || s.Calls[0].Mark != Done || s.Calls[1].Mark != Failed {
+		t.Errorf("the calls of a reply: %+v", s.Calls)
+	}
+	one := CallOf(reply, tool.StepPath{6, 2})
+	if one == nil || StepOf(one, history.Done, false, Tokens{}, nil).Mark != Failed {
+		t.Errorf("the second call: %+v", one)
+	}
+	for _, at := range []tool.StepPath{{6}, {6, 3}, {6, 0}, {5, 1}, {6, 1, 1}} {
+		if CallOf(reply, at) != nil {
+			t.Errorf("there is a call at %s", at)
+		}
+	}
+	shell := &history.Entry{Intended: time.Now(), Settled: time.Now(), Intent: history.Intent{StepPath: tool.StepPath{1}, Func: "shell.run", Args: value.NewDict("argv", value.List{"ls", "a b"})}}
+	shell.Outcome.Value = value.NewDict("exit_code", int64(2), "stdout", "out", "stderr", "")
+	if s := StepOf(shell, history.Done, false, Tokens{}, nil); s.Name != "$" || s.About != `ls "a b"` || s.Brief != "exit 2" || len(s.Figures) != 0 {
+		t.Errorf("a command: %+v", s)
+	}
+}

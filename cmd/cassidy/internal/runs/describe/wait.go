@@ -3,6 +3,7 @@ package describe
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
@@ -57,6 +58,14 @@ func Repair(r *history.Run) string {
 	return ""
 }
 
+// Command returns the command of a text such as "to continue: cassidy …", or else the text.
+func Command(text string) string {
+	if aim, command, ok := strings.Cut(text, ": "); ok && strings.HasPrefix(aim, "to ") && strings.HasPrefix(command, "cassidy ") {
+		return command
+	}
+	return text
+}
+
 // ceiling is the reason of a run that has used of models what it may use.
 const ceiling = "ceiling"
 
@@ -75,18 +84,18 @@ func (w *Wait) Text() string {
 	switch {
 	case w.err != nil:
 		return "parked; the record of its questions is damaged"
-	case len(w.Questions) > 1 && w.unanswered() == 0:
+	case len(w.Questions) > 1 && w.Open() == 0:
 		return "has all its answers"
 	case len(w.Questions) > 1:
-		return "waits for " + ui.Count(w.unanswered(), "answer")
+		return "waits for " + ui.Count(w.Open(), "answer")
 	case len(w.Questions) == 1:
 		return QuestionLine(&w.Questions[0])
 	}
 	return "sleeps until " + w.until.Local().Format(TimeLayout)
 }
 
-// unanswered counts the questions that have no answer yet.
-func (w *Wait) unanswered() (n int) {
+// Open counts the questions that have no answer yet.
+func (w *Wait) Open() (n int) {
 	for i := range w.Questions {
 		if w.Questions[i].Answer == nil {
 			n++
@@ -129,6 +138,18 @@ func (w *Wait) Todo() string {
 		return AnswerHint(w.run+" "+open.StepPath.String(), open)
 	}
 	return AnswerHint(w.run, open)
+}
+
+// Next is the command that goes on: a label, and what to type on a terminal, where it asks for the answer. It is "" if there
+// are several questions, and none has an answer.
+func (w *Wait) Next() (label, command string) {
+	switch n := w.Open(); {
+	case n == 1 && len(w.Questions) == 1:
+		return "answer", "cassidy runs answer " + w.run
+	case n > 0 && n == len(w.Questions):
+		return "", ""
+	}
+	return "run", Command(w.Todo())
 }
 
 // Dict is the wait as --json prints it. The first question is there a second time, as

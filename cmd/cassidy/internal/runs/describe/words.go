@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +20,35 @@ type stepWords struct {
 	value  value.Value // the part of the outcome that the caller wanted
 	failed bool        // the outcome reports a failure
 	asks   bool        // it asks somebody, or waits: what includes its question
-	below  []string    // lines below it
+	calls  []Step      // those of a reply
+	// The same in parts, see [Step].
+	name, about, brief string
+}
+
+// named returns words with the parts of a call.
+func (w stepWords) named(name string, args *value.Dict) stepWords {
+	w.name, w.about = name, brief(args)
+	return w
+}
+
+// brief shows the arguments of a call: the first of them without its name, and then those that are short.
+func brief(args *value.Dict) string {
+	const short = 20
+	var words []string
+	for k, v := range args.All() {
+		name, _ := k.(string)
+		text, isText := v.(string)
+		if !isText {
+			text = value.FormatJSON(v, "")
+		}
+		switch {
+		case len(words) == 0 && isText:
+			words = append(words, FirstLine(text))
+		case len(text) <= short && !strings.Contains(text, "\n"):
+			words = append(words, name+"="+text)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // wordsOf describes a step. An effect without words of its own is shown as a call.
@@ -33,11 +62,14 @@ func wordsOf(e *history.Entry) stepWords {
 	case module == "agent":
 		return agentWords(e, name, out)
 	case e.Func == "tools.call":
-		return outcomeWords(callWords(args, "name", "args"), e.Outcome.Value)
+		return outcomeWords(callWords(args, "name", "args"), e.Outcome.Value).named(args.Text("name"), args.Dict("args"))
 	case e.Func == "tools.call_all":
-		return outcomeWords(callsWords(args), e.Outcome.Value)
+		w := outcomeWords(callsWords(args), e.Outcome.Value)
+		w.name, w.about, _ = strings.Cut(w.what, ": ")
+		return w
 	case e.Func == "fs.commit":
-		return stepWords{what: e.Func, result: commitWords(e)}
+		result := commitWords(e)
+		return stepWords{what: e.Func, result: result, name: e.Func, about: result}
 	case module == "http":
 		return httpWords(name, args, out)
 	case e.Func == "shell.run":
@@ -47,7 +79,7 @@ func wordsOf(e *history.Entry) stepWords {
 	case e.Func == "time.sleep":
 		return sleepWords(e)
 	}
-	return outcomeWords(e.Func+calls.Args(args), e.Outcome.Value)
+	return outcomeWords(e.Func+calls.Args(args), e.Outcome.Value).named(e.Func, args)
 }
 
 func outcomeWords(what string, result value.Value) stepWords {
@@ -58,15 +90,18 @@ func outcomeWords(what string, result value.Value) stepWords {
 // decided.
 func wordsOfNothing(e *history.Entry) stepWords {
 	if !isOpen(e) {
-		return stepWords{what: "decision"}
+		return stepWords{what: "decision", name: "decision"}
 	}
-	return stepWords{what: "question: " + e.Questions[len(e.Questions)-1].Text, asks: true}
+	text := e.Questions[len(e.Questions)-1].Text
+	return stepWords{what: "question: " + text, asks: true, name: "question", about: text}
 }
 
 func agentWords(e *history.Entry, name string, out *value.Dict) stepWords {
 	field := func(what, name string) stepWords {
 		v, _ := out.Get(name)
-		return outcomeWords(what, v)
+		w := outcomeWords(what, v)
+		w.name, w.about, _ = strings.Cut(what, ", ")
+		return w
 	}
 	switch name {
 	case "ask":
@@ -80,23 +115,23 @@ func agentWords(e *history.Entry, name string, out *value.Dict) stepWords {
 	case "calls":
 		return repliedWords(e.Args.Elements("decisions"), out.Elements("outcomes"))
 	case "skill":
-		w := field("skill "+e.Args.Text("name"), "text")
+		w := field("skill "+e.Args.Text("name"), "text").named("skill", e.Args)
 		w.failed = out.Has("success") && !out.Bool("success")
 		return w
 	case "compact":
 		return field("compact the conversation", "summary")
 	case "prompt":
-		return outcomeWords("prompt", e.Outcome.Value)
+		return outcomeWords("prompt", e.Outcome.Value).named("prompt", nil)
 	case "finish":
 		return field("end, "+e.Args.Text("reason"), "answer")
 	}
-	return outcomeWords(e.Func+calls.Args(e.Args), e.Outcome.Value)
+	return outcomeWords(e.Func+calls.Args(e.Args), e.Outcome.Value).named(e.Func, e.Args)
 }
 
 // calledWords describes a call of a model by its decision and its outcome.
 func calledWords(decision, out *value.Dict) stepWords {
 	v, _ := out.Get("result")
-	w := outcomeWords(callWords(decision, "action", "input"), v)
+	w := outcomeWords(callWords(decision, "action", "input"), v).named(decision.Text("action"), decision.Dict("input"))
 	if w.failed = out.Has("success") && !out.Bool("success"); w.failed {
 		w.result = FirstLine(out.Text("error"))
 	}
@@ -119,10 +154,33 @@ func repliedWords(decisions, outcomes value.List) stepWords {
 		if one.failed {
 			mark = Failed
 		}
-		w.below = append(w.below, strings.TrimSpace(string(mark)+" "+one.what+"  "+one.result))
+		w.calls = append(w.calls, Step{Mark: mark, What: one.what, Result: one.result, Name: one.name, About: one.about, Figures: figures(size(one.value), "", Tokens{})})
 	}
-	w.what = ui.Count(len(decisions), "call") + ": " + strings.Join(names, ", ")
+	w.name, w.about = ui.Count(len(decisions), "call"), strings.Join(names, ", ")
+	w.what = w.name + ": " + w.about
 	return w
+}
+
+// CallOf returns a call of a reply as a step of its own, or nil: the calls of a reply are recorded together.
+func CallOf(e *history.Entry, at tool.StepPath) *history.Entry {
+	n := len(e.StepPath)
+	if e.Func != "agent.calls" || len(at) != n+1 || !slices.Equal(at[:n], e.StepPath) {
+		return nil
+	}
+	get := func(list value.List) value.Value {
+		if i := int(at[n]); i >= 1 && i <= len(list) {
+			return list[i-1]
+		}
+		return nil
+	}
+	out, _ := e.Outcome.Value.(*value.Dict)
+	one := *e
+	one.StepPath, one.Func, one.Args = at, "agent.call", value.NewDict("decision", get(e.Args.Elements("decisions")))
+	one.Outcome.Value, one.Outcome.Undo, one.Notes, one.Questions = get(out.Elements("outcomes")), nil, nil, nil
+	if one.Outcome.Value == nil {
+		return nil
+	}
+	return &one
 }
 
 // callWords shows a call that is recorded as a name and arguments.
@@ -178,12 +236,13 @@ func httpWords(name string, args, out *value.Dict) stepWords {
 	if name == "request" {
 		method = strings.ToUpper(args.Text("method"))
 	}
-	w := stepWords{what: method + " " + args.Text("url")}
+	w := stepWords{what: method + " " + args.Text("url"), name: method, about: args.Text("url")}
 	if w.value, _ = out.Get("bytes"); w.value == nil {
 		w.value, _ = out.Get("text")
 	}
 	if out.Has("status") {
-		w.result = strings.TrimSpace(strconv.FormatInt(out.Int("status"), 10) + " " + FirstLine(out.Text("text")))
+		w.brief = strconv.FormatInt(out.Int("status"), 10)
+		w.result = strings.TrimSpace(w.brief + " " + FirstLine(out.Text("text")))
 	}
 	return w
 }
@@ -196,31 +255,33 @@ func shellWords(args, out *value.Dict) stepWords {
 			words[i] = value.FormatJSON(item, "")
 		}
 	}
-	w := stepWords{what: "$ " + strings.Join(words, " ")}
+	w := stepWords{what: "$ " + strings.Join(words, " "), name: "$", about: strings.Join(words, " ")}
 	if out.Has("exit_code") {
 		text := out.Text("stdout") + out.Text("stderr")
 		w.value = text
-		w.result = strings.TrimSpace("exit " + strconv.FormatInt(out.Int("exit_code"), 10) + " " + FirstLine(text))
+		w.brief = "exit " + strconv.FormatInt(out.Int("exit_code"), 10)
+		w.result = strings.TrimSpace(w.brief + " " + FirstLine(text))
 	}
 	return w
 }
 
 // humanWords are the question to a person, and the answer.
 func humanWords(e *history.Entry, name string) stepWords {
-	w := stepWords{what: e.Func + calls.Args(e.Args), value: e.Outcome.Value, asks: true}
+	w := stepWords{what: e.Func + calls.Args(e.Args), value: e.Outcome.Value, asks: true}.named(e.Func, e.Args)
 	for i := range e.Questions {
 		if q := &e.Questions[i]; q.Kind != tool.QuestionApproval {
-			w.what = name + ": " + q.Text
+			w.what, w.name, w.about = name+": "+q.Text, name, q.Text
 		}
 	}
 	if !e.Settled.IsZero() {
 		w.result = FirstLine(valueText(e.Outcome.Value))
+		w.brief = w.result
 	}
 	return w
 }
 
 func sleepWords(e *history.Entry) stepWords {
-	w := stepWords{what: e.Func + calls.Args(e.Args), asks: true}
+	w := stepWords{what: e.Func + calls.Args(e.Args), asks: true}.named(e.Func, e.Args)
 	v, _ := e.Args.Get("seconds")
 	switch n := v.(type) {
 	case int64:
@@ -232,6 +293,9 @@ func sleepWords(e *history.Entry) stepWords {
 		if until, err := time.Parse(time.RFC3339Nano, n.Text("until")); err == nil && e.Settled.IsZero() {
 			w.what += " until " + until.Local().Format(TimeLayout)
 		}
+	}
+	if what, found := strings.CutPrefix(w.what, "sleep "); found {
+		w.name, w.about = "sleep", what
 	}
 	return w
 }
