@@ -115,6 +115,7 @@ func checkScreen(t *testing.T, name string, l look, got string) {
 		t.Errorf("%s (-want +got); go test ./cmd/cassidy -run '%s' -update takes it over:\n%s", file, t.Name(), diff)
 	}
 }
+
 // faulty is a script with faults.
 const faulty = `def bad(path: str):
     """Read a file.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -12,33 +13,40 @@ import (
 // Undone describes the outcome of an undo of a run for a person.
 func Undone(run string, out *host.Undone) string {
 	var b strings.Builder
-	line := func(outcome string, s host.UndoneStep, more string) {
-		b.WriteString(outcome + " step " + s.StepPath.String() + "  " + ui.VisibleLine(s.What) + more + "\n")
+	EachUndone(run, out, func(_ draw.Symbol, text string) { b.WriteString(text + "\n") })
+	return b.String()
+}
+
+// EachUndone calls line for each line of what [Undone] returns, with its symbol.
+func EachUndone(run string, out *host.Undone, line func(mark draw.Symbol, text string)) {
+	lines := 0
+	step := func(mark draw.Symbol, outcome string, s host.UndoneStep, more string) {
+		lines++
+		line(mark, outcome+" step "+s.StepPath.String()+"  "+ui.VisibleLine(s.What)+more)
 	}
 	for _, s := range out.Done {
 		if s.Already() {
-			line("already undone:", s, "")
+			step(draw.Done, "already undone:", s, "")
 		} else {
-			line("undid", s, changedFiles(s.Value))
+			step(draw.Done, "undid", s, changedFiles(s.Value))
 		}
 	}
 	if out.Failed != nil {
-		line("not undone:", *out.Failed, "")
+		step(draw.Failed, "not undone:", *out.Failed, "")
 	}
 	for _, s := range out.Skipped {
-		line("skipped:", s, ": "+ui.VisibleLine(value.ErrorOf(s.Err, value.Failed).Message()))
+		step(draw.Failed, "skipped:", s, ": "+ui.VisibleLine(value.ErrorOf(s.Err, value.Failed).Message()))
 	}
 	for _, s := range out.Left {
-		line("not tried:", s, "")
+		step(draw.None, "not tried:", s, "")
 	}
 	for _, s := range out.Lasting {
-		s.What = ui.CutShown(s.What, ui.LineWidth)
-		line("cannot be undone:", s, "")
+		s.What = ui.CutShown(s.What, draw.MaxText)
+		step(draw.Risk, "cannot be undone:", s, "")
 	}
-	if b.Len() == 0 {
-		return "The run " + run + " has nothing to undo\n"
+	if lines == 0 {
+		line(draw.None, "The run "+run+" has nothing to undo")
 	}
-	return b.String()
 }
 
 // changedFiles lists the files that an effect has changed.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/config"
@@ -111,17 +112,17 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 		c.showNote(q)
 	}
 	q.Answer = &history.Answered{Answer: answer}
-	reply := ui.Brief(describe.AnswerText(q), ui.LineWidth)
-	about := ui.Brief(q.Text, ui.LineWidth) // runs show has all of it
+	reply := cut(ui.VisibleLine(describe.AnswerText(q)), draw.MaxText)
+	about := cut(ui.VisibleLine(q.Text), draw.MaxText) // runs show has all of it
 	switch {
 	case resumes:
-		c.Did("answered %s: %s", ui.CutShown(describe.AnswerText(q), ui.LineWidth), ui.CutShown(q.Text, ui.LineWidth))
+		c.Did("answered %s: %s", ui.CutShown(describe.AnswerText(q), draw.MaxText), ui.CutShown(q.Text, draw.MaxText))
 		return r.ID, nil
 	case c.JSON:
 		return r.ID, c.PrintJSON(value.NewDict("id", r.ID, "question_id", q.ID, "place", q.StepPath.String(), "question", q.Text,
 			"answer", describe.AnswerValue(q), "why", answer.Why, "by", answer.By, "always", answer.Always, "args", describe.OrNil(answer.Args), "result", describe.AnswerResult(q)))
 	}
-	c.Print("answered " + reply + ": " + about + "\n")
+	c.Say(draw.Done, "answered "+reply+": "+about)
 	c.Note("to continue: cassidy runs resume %s", r.ID)
 	return r.ID, nil
 }

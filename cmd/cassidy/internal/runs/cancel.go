@@ -3,6 +3,7 @@ package runs
 import (
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -25,12 +26,12 @@ func (c *command) cancel(ctx *cli.Context, j *history.Journal, r *history.Run) e
 		if c.JSON {
 			return c.PrintJSON(value.NewDict("id", r.ID, "state", r.State.String(), "cancel_requested", true))
 		}
-		c.Print(r.ID + ": its process was asked to stop\n")
+		c.Say(draw.Waits, r.ID+": its process was asked to stop")
 		return nil
 	}
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("id", r.ID, "state", history.Cancelled.String()))
 	}
-	c.Print(r.ID + " cancelled\n")
+	c.Say(draw.Done, r.ID+" cancelled")
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -50,7 +51,8 @@ func (c *command) resumeTogether(ctx *cli.Context, due []history.Run, jobs int) 
 	for i := range due {
 		turns <- struct{}{}
 		all.Go(func() {
-			var out, messages bytes.Buffer
+			var out bytes.Buffer
+			messages := ui.Held{Stream: c.Err}
 			failures[i] = c.resumeOne(ctx, &due[i], &app.World{In: strings.NewReader(""), Out: &out, Err: &messages, Env: c.Env})
 			printing.Lock()
 			defer printing.Unlock()
@@ -102,7 +104,7 @@ func (c *command) resumeOne(ctx *cli.Context, r *history.Run, w *app.World) erro
 	if one.isTaken(ctx, r.ID) {
 		return nil
 	}
-	one.About = "run " + r.ID + " (" + ui.CutShown(r.Title, ui.LineWidth/2) + ")"
+	one.About = "run " + r.ID + " (" + ui.CutShown(r.Title, draw.MaxText/2) + ")"
 	err := one.resume(ctx, r.ID)
 	if value.KindOf(err) == value.Conflict && one.isTaken(ctx, r.ID) {
 		return nil // another process was faster

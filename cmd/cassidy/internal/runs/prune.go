@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -44,6 +45,6 @@ func (c *command) prune(ctx *cli.Context, j *history.Journal) error {
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("removed", int64(n)))
 	}
-	c.Print(fmt.Sprintf("deleted %s from %s\n", ui.Count(n, "run"), filepath.ToSlash(c.Journal())))
+	c.Say(draw.Done, fmt.Sprintf("deleted %s from %s", ui.Count(n, "run"), filepath.ToSlash(c.Journal())))
 	return nil
 }

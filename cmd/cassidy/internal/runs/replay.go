@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -119,31 +120,38 @@ func (c *command) printReplay(r *host.Recorded, out *host.Replayed, changed bool
 	if c.JSON {
 		return printReplayJSON(c.App, r, out, exact)
 	}
+	short := func(text string) string { return cut(ui.VisibleLine(text), draw.MaxText) }
+	screen := c.ScreenOf(c.Out)
 	for _, d := range out.Differences {
-		c.Print(fmt.Sprintf("step %s  %s\n  recorded  %s\n  now       %s\n", d.StepPath, ui.Brief(d.Call, ui.LineWidth),
-			ui.Brief(outcomeLine(d.Was, d.WasFailed), ui.LineWidth), ui.Brief(outcomeLine(d.Is, value.ErrorOf(d.IsFailed, value.Failed)), ui.LineWidth)))
+		was, is := short(outcomeLine(d.Was, d.WasFailed)), short(outcomeLine(d.Is, value.ErrorOf(d.IsFailed, value.Failed)))
+		c.Say(draw.Failed, fmt.Sprintf("step %s  %s", d.StepPath, short(d.Call)))
+		if screen.Width > 0 {
+			c.Print(strings.Join(append(screen.Fact(draw.None, "recorded", was), screen.Fact(draw.None, "now     ", is)...), "\n") + "\n")
+		} else {
+			c.Print("  recorded  " + was + "\n  now       " + is + "\n")
+		}
 	}
 	for _, e := range out.Would {
-		c.Print(fmt.Sprintf("step %s  new effect: %s\n", e.StepPath, ui.Brief(e.Func+calls.Args(e.Args), ui.LineWidth)))
+		c.Say(draw.Risk, fmt.Sprintf("step %s  new effect: %s", e.StepPath, short(e.Func+calls.Args(e.Args))))
 	}
 	for _, e := range out.Assumed {
-		c.Print(fmt.Sprintf("step %s  recorded outcome used after a difference: %s\n", e.StepPath, ui.Brief(e.Func+calls.Args(e.Args), ui.LineWidth)))
+		c.Say(draw.None, fmt.Sprintf("step %s  recorded outcome used after a difference: %s", e.StepPath, short(e.Func+calls.Args(e.Args))))
 	}
 	steps := ui.Count(out.Steps, "step") + " answered from the record"
 	switch {
 	case exact && parked:
-		c.Print("The replay is exact up to the last recorded step: " + steps + "\n")
+		c.Say(draw.Done, "The replay is exact up to the last recorded step: "+steps)
 	case exact:
-		c.Print("The replay is exact: " + steps + "\n")
+		c.Say(draw.Done, "The replay is exact: "+steps)
 	case out.Ended:
-		c.Print("The replay ended early: " + steps + "\n")
+		c.Say(draw.Failed, "The replay ended early: "+steps)
 		return out.Err
 	case same && len(out.Differences) == 0 && len(out.Would) == 0:
-		c.Print("No differences: " + steps + "\n")
+		c.Say(draw.Done, "No differences: "+steps)
 	default:
-		c.Print("The replay ends differently: " + ui.Brief(outcomeLine(out.Outcome.Value, value.ErrorOf(out.Err, value.Failed)), ui.LineWidth) + " (" + steps + ")\n")
+		c.Say(draw.Failed, "The replay ends differently: "+short(outcomeLine(out.Outcome.Value, value.ErrorOf(out.Err, value.Failed)))+" ("+steps+")")
 		if len(out.Assumed) > 0 {
-			c.Print("This result is uncertain: " + ui.Count(len(out.Assumed), "recorded outcome") + " could be different in a new run\n")
+			c.Say(draw.None, "This result is uncertain: "+ui.Count(len(out.Assumed), "recorded outcome")+" could be different in a new run")
 		}
 		if !changed {
 			return ui.Reported(value.Errorf(value.Conflict, "the replay differs from the record"))

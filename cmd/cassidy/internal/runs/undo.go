@@ -70,7 +70,7 @@ func (c *command) undo(ctx *cli.Context, h *host.Host, u host.Undo, to string) e
 
 // printUndone prints for people what was undone, and what was not.
 func printUndone(a *app.App, run string, out *host.Undone) {
-	a.Print(calls.Undone(run, out))
+	calls.EachUndone(run, out, a.Say)
 	if slices.ContainsFunc(out.Done, func(s host.UndoneStep) bool { return !s.Already() }) {
 		a.Note("to undo this undo: cassidy runs undo %s", out.ID)
 	}

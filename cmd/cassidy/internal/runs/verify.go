@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -176,6 +177,10 @@ func (c *command) printVerified(list []verification) error {
 		}
 		return c.PrintJSON(value.NewDict("runs", runs))
 	}
+	if s := c.ScreenOf(c.Out); s.Width > 0 && len(list) > 0 {
+		c.Print(strings.Join(drawVerified(s, list), "\n") + "\n")
+		return nil
+	}
 	width := 0
 	for i := range list {
 		width = max(width, len(list[i].id))
@@ -183,16 +188,33 @@ func (c *command) printVerified(list []verification) error {
 	for i := range list {
 		v := &list[i]
 		if v.err != nil {
-			c.Print(ui.Pad(v.id, width) + "  " + ui.VisibleLine(value.ErrorOf(v.err, value.Failed).Message()) + "\n")
+			c.Print(draw.Pad(v.id, width, false) + "  " + ui.VisibleLine(value.ErrorOf(v.err, value.Failed).Message()) + "\n")
 			continue
 		}
-		line := fmt.Sprintf("%s  %-9s  %s  %s", ui.Pad(v.id, width), v.Run.State, v.Head, ui.Count(int(v.Frames), "frame"))
+		line := fmt.Sprintf("%s  %-9s  %s  %s", draw.Pad(v.id, width, false), v.Run.State, v.Head, ui.Count(int(v.Frames), "frame"))
 		if v.At > 0 && v.At < v.Frames {
 			line += fmt.Sprintf(", %d of them up to the head that was kept", v.At)
 		}
 		c.Print(line + "\n")
 	}
 	return nil
+}
+
+// drawVerified returns the lines of a terminal about records. Their heads are never cut: somebody compares them.
+func drawVerified(s draw.Screen, list []verification) (lines []string) {
+	for i := range list {
+		v := &list[i]
+		if v.err != nil {
+			lines = append(lines, s.Message(draw.Failed, v.id+"  "+ui.VisibleLine(value.ErrorOf(v.err, value.Failed).Message()))...)
+			continue
+		}
+		about := v.Run.State.String() + s.Between() + ui.Count(int(v.Frames), "frame")
+		if v.At > 0 && v.At < v.Frames {
+			about += fmt.Sprintf(", %d of them up to the head that was kept", v.At)
+		}
+		lines = append(lines, s.Head(draw.Done, v.id+"  "+s.Paint(draw.Dim, about), v.Head)...)
+	}
+	return lines
 }
 
 // verified returns the error of a verification that has found something.
