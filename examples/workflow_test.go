@@ -157,7 +157,7 @@ func TestWorkflow(t *testing.T) {
 		stderr string // a part
 		files  int
 	}{
-		{"cassidy trust", 0, ".cassidy/workflows/bill.star  (workflow: code that calls tools)", "", 0},
+		{"cassidy trust", 0, "workflows/bill.star            workflow: code that calls tools", "", 0},
 		{"cassidy run", 0, "bill month=… [pause=…]  Bill the orders of a month", "", 0},
 		{"cassidy run bill month=2026-04 pause=3 --yes --run-id april --model script:model.star &", 0, "", "1  Fischer, Sons & Co.  19.00", 1},
 		{"sleep 4; kill -9 $!", 0, "", "", 1},
