@@ -124,7 +124,7 @@ func (t *Tracer) line(e tool.Event, took time.Duration, at, text string) {
 		at = ui.VisibleLine(at) + "  "
 	}
 	indent := strings.Repeat("  ", max(0, t.depth(e)))
-	t.app.LogLine(fmt.Sprintf("%9s %9s  %s%s%s", shortTime(since), length, indent, at, ui.Brief(text, maxTraceText)))
+	t.app.LogRow(fmt.Sprintf("%9s %9s  %s%s%s", shortTime(since), length, indent, at, ui.Brief(text, maxTraceText)))
 }
 
 func milliseconds(d time.Duration) value.Value { return float64(d.Microseconds()) / 1000 }
@@ -208,9 +208,9 @@ func (t *Tracer) print() {
 	for _, l := range shown {
 		width = max(width, len(place(l)))
 	}
-	t.app.LogLine(fmt.Sprintf("%9s %6s %9s  %s", "time", "share", "steps", "line"))
+	t.app.LogRow(fmt.Sprintf("%9s %6s %9s  %s", "time", "share", "steps", "line"))
 	for _, l := range shown {
-		t.app.LogLine(fmt.Sprintf("%9s %5.1f%% %9d  %s  %s", shortTime(l.Time), 100*part(l.Time, sum.Time), l.Steps,
+		t.app.LogRow(fmt.Sprintf("%9s %5.1f%% %9d  %s  %s", shortTime(l.Time), 100*part(l.Time, sum.Time), l.Steps,
 			ui.Pad(ui.VisibleLine(place(l)), width), ui.Brief(strings.TrimSpace(l.Text), ui.LineWidth)))
 	}
 	if more := len(lines) - len(shown); more > 0 {

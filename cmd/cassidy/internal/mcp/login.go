@@ -98,7 +98,7 @@ func (c *command) showAddress(address string, open bool) error {
 		return err
 	}
 	c.Log("sign in at %s with this address:", u.Host)
-	c.LogLine(ui.VisibleLine(address))
+	c.LogWhole(ui.VisibleLine(address))
 	if open {
 		return c.OpenBrowser(address)
 	}

@@ -65,6 +65,24 @@ func (p *Printer) Debug(format string, args ...any) {
 // see [VisibleLine].
 func (p *Printer) LogLine(line string) { p.message(draw.None, line) }
 
+// LogRow prints a row of columns: on a terminal, its end is cut where it does not fit.
+func (p *Printer) LogRow(row string) {
+	if s := p.ScreenOf(p.Err); s.Width > 0 {
+		p.draw([]string{s.Cut("  "+row, s.Width-1)})
+		return
+	}
+	p.message(draw.None, row)
+}
+
+// LogWhole prints a text that may be copied, such as an address: it is not broken on a terminal.
+func (p *Printer) LogWhole(text string) {
+	if s := p.ScreenOf(p.Err); s.Width > 0 {
+		p.draw([]string{"    " + text})
+		return
+	}
+	p.message(draw.None, text)
+}
+
 // message writes a message, of one line or more, on standard error: on a terminal with a symbol in the gutter,
 // elsewhere behind the name of the program.
 func (p *Printer) message(mark draw.Symbol, text string) {
