@@ -2,12 +2,14 @@ package draw
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	east "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
@@ -16,10 +18,43 @@ import (
 // lines as they are, however long they are.
 func (s Screen) Markdown(source string) []string {
 	p := page{Screen: s, source: []byte(source)}
-	doc := goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList)).Parser().Parse(text.NewReader(p.source))
-	p.blocks(doc, "")
+	p.blocks(document(p.source), "")
 	return p.lines
 }
+
+// document reads Markdown. What comes later never changes what a text is: a line of hyphens makes no heading of the lines
+// before it, and no link leads to where another line says, which also would not be shown.
+func document(source []byte) ast.Node {
+	blocks := slices.DeleteFunc(parser.DefaultBlockParsers(), func(v util.PrioritizedValue) bool { return v.Priority == setextPriority })
+	p := parser.NewParser(parser.WithBlockParsers(blocks...), parser.WithInlineParsers(parser.DefaultInlineParsers()...),
+		parser.WithParagraphTransformers(util.Prioritized(tables{extension.NewTableParagraphTransformer()}, 200)))
+	m := goldmark.New(goldmark.WithParser(p))
+	extension.Strikethrough.Extend(m)
+	extension.TaskList.Extend(m)
+	return p.Parse(text.NewReader(source))
+}
+
+// setextPriority is that of the parser of headings with a line below them.
+const setextPriority = 100
+
+// tables makes tables of paragraphs, but not of those whose head has no "|".
+type tables struct{ parser.ParagraphTransformer }
+
+func (t tables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
+	head := ""
+	for i := range node.Lines().Len() {
+		segment := node.Lines().At(i)
+		line := string(segment.Value(reader.Source()))
+		if i > 0 && isDelimiter(line) && !strings.Contains(head, "|") {
+			return
+		}
+		head = line
+	}
+	t.ParagraphTransformer.Transform(node, reader, pc)
+}
+
+// isDelimiter reports whether a line may be that below the head of a table, or its beginning.
+func isDelimiter(line string) bool { return strings.Trim(line, "|-:> \t\n") == "" }
 
 // A page is Markdown while it is drawn.
 type page struct {
@@ -30,21 +65,28 @@ type page struct {
 
 // blocks draws the blocks in a node, with an empty line between them.
 func (p *page) blocks(in ast.Node, indent string) {
+	first := true
 	for n := in.FirstChild(); n != nil; n = n.NextSibling() {
-		if n != in.FirstChild() && !tight(in) {
+		before := len(p.lines)
+		if !first && apart(n) {
 			p.lines = append(p.lines, strings.TrimRight(indent, " "))
 		}
-		p.block(n, indent)
+		at := len(p.lines)
+		if p.block(n, indent); len(p.lines) == at {
+			p.lines = p.lines[:before]
+			continue
+		}
+		first = false
 	}
 }
 
-// tight reports whether there are no empty lines between the blocks in a node.
-func tight(n ast.Node) bool {
-	if item, ok := n.(*ast.ListItem); ok {
-		n = item.Parent()
+// apart reports whether there is an empty line before a block: in lists where its author has written one.
+func apart(n ast.Node) bool {
+	switch n.Parent().(type) {
+	case *ast.List, *ast.ListItem:
+		return n.HasBlankPreviousLines()
 	}
-	list, ok := n.(*ast.List)
-	return ok && list.IsTight
+	return true
 }
 
 func (p *page) block(n ast.Node, indent string) {
@@ -118,7 +160,7 @@ func (p *page) list(n *ast.List, indent string) {
 		case p.ASCII:
 			mark = "- "
 		}
-		if item != n.FirstChild() && !n.IsTight {
+		if item != n.FirstChild() && apart(item) {
 			p.lines = append(p.lines, "")
 		}
 		first := len(p.lines)
