@@ -186,7 +186,7 @@ func TestChatOnTwoTerminals(t *testing.T) {
 	const refused = "the session 'shared' has a turn in progress in another process"
 	second.types("me too\r")
 	second.expect(refused)
-	second.expect("hint: wait until that turn has ended")
+	second.expect("try\x1b[0m  wait until that turn has ended")
 	second.atPrompt()
 	third := sit(t, dir, env, "--continue")
 	third.expect(refused)

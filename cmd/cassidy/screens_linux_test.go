@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,9 +49,13 @@ func TestScreens(t *testing.T) {
 	putChatFile(t, dir, "many.star", "def main():\n    \"\"\"Count.\"\"\"\n    for i in range(22):\n        tools.word_count(filepath = \"data/README.md\")\n    return [{\"file\": \"README.md\", \"words\": 248}]\n")
 	putChatFile(t, dir, "check/bad.star", faulty)
 	putChatFile(t, dir, "check/other.star", "def other(n: int = 4):\n    return n\n\ntool(other, needs = [\"fs.read\"])\n")
-	putChatFile(t, dir, ".cassidy/tools/slow.star", "def slow(n: int = 4):\n    \"\"\"Work.\"\"\"\n    time.sleep(n)\n    return n\n\ntool(slow)\n")
-	putChatFile(t, dir, ".cassidy/tools/slow_test.star", "def test_parts(t):\n    t.eq(t.call(\"slow\", n = 2), 2)\n\ndef test_more(t):\n    t.eq(t.call(\"slow\", n = 3), 3)\n\ndef test_values(t):\n    t.eq({\"a\": 1, \"b\": 2}, {\"a\": 1, \"b\": 3})\n")
+	putChatFile(t, dir, ".cassidy/tools/nap.star", "def nap(n: int = 4):\n    \"\"\"Wait.\"\"\"\n    time.sleep(n)\n    return n\n\ntool(nap)\n")
+	putChatFile(t, dir, ".cassidy/tools/nap_test.star", "def test_parts(t):\n    t.eq(t.call(\"nap\", n = 2), 2)\n\ndef test_more(t):\n    t.eq(t.call(\"nap\", n = 3), 3)\n\ndef test_values(t):\n    t.eq({\"a\": 1, \"b\": 2}, {\"a\": 1, \"b\": 3})\n")
 	putChatFile(t, dir, "eval.yaml", "models: [\"script:answer.star\"]\nformats: [pure_json, markdown]\ntasks:\n- {name: tea, task: Say what is left, checks: [answer: green tea]}\n- {name: coffee, task: Find the coffee, checks: [answer: espresso]}\n")
+	putChatFile(t, dir, "task.star", taskModel)
+	putChatFile(t, dir, "chat.star", chatModel)
+	putChatFile(t, dir, ".cassidy/tools/rename.star", renameTool)
+	putChatFile(t, dir, ".cassidy/tools/slow.star", slowTool)
 	home, quiet := "", look{"", 200, "NO_COLOR=1"}
 	run := func(l look, args ...string) string { return onTerminal(t, dir, home, l, args) }
 	for try := range 100 { // a run in which something took a second looks otherwise, as on a busy machine
@@ -87,9 +92,11 @@ func TestScreens(t *testing.T) {
 		{"runs_all", []string{"runs", "show", "parked1", "--all"}},
 		{"runs_step", []string{"runs", "show", "failed1", "1"}},
 		{"check", []string{"check", "check"}},
-		{"test", []string{"test", "slow_test", "word_count"}},
+		{"test", []string{"test", "nap_test", "word_count"}},
 		{"eval", []string{"eval", "eval.yaml"}},
 		{"answer", []string{"--quiet", "task", "Say hello", "--model", "script:answer.star"}}, // which adds runs to the list
+		{"task", []string{"task", "Rename greet", "--model", "script:task.star", "--tools", "rename,read_file"}},
+		{"chat", []string{"chat", "go", "--model", "script:chat.star", "--tools", "slow,todo"}},
 	} {
 		for _, l := range looks() {
 			t.Run(c.name+"/"+l.name, func(t *testing.T) {
@@ -139,6 +146,49 @@ const faulty = `def bad(path: str):
 
 tool(bad, needs = ["fs.read"])
 `
+const (
+	renameTool = "def rename(filepath: str) -> str:\n    \"\"\"Rename greet.\"\"\"\n" +
+		"    return \"Renamed in \" + filepath + \"\\n\\n--- a/f\\n+++ b/f\\n@@ -1,2 +1,2 @@\\n-a\\n-b\\n+c\\n+d\\n\"\n\ntool(rename)\n"
+	slowTool = "def slow(n: int) -> dict[str, any]:\n    \"\"\"Work.\"\"\"\n    for i in range(n):\n        progress(\"reading part %d\" % (i + 1), done = i + 1, total = n)\n" +
+		"    return {\"parts\": n, \"ok\": True}\n\ntool(slow)\n"
+	modelCall = `def call(action, input, why):
+    return json.encode({"tool_decision": {"action": action, "input": input, "reasoning": why, "status": "continue"}})
+
+def turn(messages):
+    return len([m for m in messages if m["role"] == "assistant"])
+`
+	// taskModel calls tools in parallel, with the same reason, and one that fails.
+	taskModel = modelCall + `
+WHY = "I rename **greet** in both files.\n\nSteps:\n1. change the code, which is all that calls it\n2. change the README"
+
+def reply(messages, n):
+    if turn(messages) == 0:
+        return call("rename", {"filepath": "src/greetings/greet.py"}, WHY) + "\n" + call("rename", {"filepath": "README.md"}, WHY)
+    if turn(messages) == 1:
+        return call("read_file", {"filepath": "CHANGES.md"}, "")
+    return "TASK COMPLETE: Both files are **changed**."
+`
+	// chatModel writes a list, calls a tool and answers.
+	chatModel = modelCall + `
+def todo(a, b, c):
+    return call("todo", {"items": [{"text": "Read the code", "status": a}, {"text": "Change it", "status": b}, {"text": "Run the tests", "status": c}]}, "I make a plan.")
+
+def reply(messages, n):
+    if turn(messages) == 0:
+        return "I make a plan.\n\n" + todo("doing", "pending", "pending")
+    if turn(messages) == 1:
+        return call("slow", {"n": 4}, "")
+    if turn(messages) == 2:
+        return todo("done", "doing", "pending")
+    return "TASK COMPLETE: It is **done**, see ` + "`it.txt`" + `:\n\n| file | lines |\n|---|--:|\n| src/greet.py | 2 |\n\n    code with a line that is longer than a narrow terminal\n"
+`
+)
+
+// took are the times of calls and of runs, which differ from test to test, and IDs of runs.
+var (
+	took  = regexp.MustCompile(`(?m)(?:,| ) (?:\x1b\[2m)? *(?:\d+m)?[\d.]+s(?:\x1b\[0m)?$| · [\d.]+s|, [\d.]+s`)
+	runID = regexp.MustCompile(`20\d{6}-\d{6}-[0-9a-f]{6}`)
+)
 
 // answer is the answer of a model in Markdown.
 const answer = "# The stock\n\nThe shop has **three items** that run out, and `order.txt` has the order for the supplier:\n\n" +
@@ -175,6 +225,10 @@ func onTerminal(t *testing.T, dir, home string, l look, args []string) string {
 	t.Helper()
 	person, cmd, program := terminalCommand(t, dir, home, l, args)
 	cmd.Stdout, cmd.Dir = program, dir
+	talks := (args[0] == "task" || args[0] == "chat") && !slices.Contains(args, "--json")
+	if talks {
+		cmd.Stderr = program
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +239,11 @@ func onTerminal(t *testing.T, dir, home string, l look, args []string) string {
 	}()
 	_ = cmd.Wait() // some commands end with an exit code
 	_ = program.Close()
-	text := durations.ReplaceAllStringFunc(ages.ReplaceAllStringFunc(<-shown, sameAge), sameDuration)
+	text := <-shown
+	if talks {
+		text = runID.ReplaceAllString(took.ReplaceAllString(leftOf(text), ""), "20260101-120000-abcdef")
+	}
+	text = durations.ReplaceAllStringFunc(ages.ReplaceAllStringFunc(text, sameAge), sameDuration)
 	for pattern, same := range map[string]string{
 		`\d+\.\d( ?)s\b`: "0.0${1}s", `started \d\d:\d\d`: "started 20:19", `\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}`: "2026-11-28 20:18:37.000", `\b[A-Z0-9]{26}/`: strings.Repeat("K", 26) + "/", `~\d,\d{3}`: "~4,000",
 	} {

@@ -20,12 +20,13 @@ func Ended(ctx context.Context, a *app.App, r *agent.Reply, err error) error {
 		printRunEnd(a, r, e)
 	}
 	if !a.JSON {
-		defer ReportUsage(a, r.Usage)
+		defer calls.ReportUsed(a, r.Run, r.Usage.String())
 	}
 	if e != nil {
 		return calls.ReportEnd(a, e, r.Run)
 	}
 	if !a.JSON {
+		calls.Gap(a)
 		PrintAnswer(a, r)
 	}
 	return Exit(r)

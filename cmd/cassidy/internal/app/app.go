@@ -45,7 +45,9 @@ type App struct {
 	In         io.Reader
 	Interrupts *interrupt.Handler
 	Screen     ui.Screen                        // shows events while calls run
-	RunEnd     tool.Event                       // the end of the run that the command shows, with --json
+	RunEnd     tool.Event                       // the end of the run that the command shows
+	Made       int                              // the calls of that run, on a terminal
+	Failed     int                              // those of them that failed
 	Refused    []tool.Event                     // what refused calls and answers of the model since the last call that was not refused
 	Keyring    *keyring.Keyring                 // of the system, or nil
 	Person     *approve.Asker                   // asks the person at the terminal
@@ -88,6 +90,7 @@ func Run(ctx context.Context, args []string, w *World, commands ...func(*App) *c
 // New returns an app without flags.
 func New(w *World) *App {
 	a := &App{Printer: ui.NewPrinter(w.Out, w.Err, w.Env), Folders: Folders{w.Env}, In: w.In, Interrupts: w.Interrupts, Keyring: w.Keyring, sandbox: w.Sandbox, reported: &sync.Map{}}
+	a.Screen.Live = a.Live
 	a.Person = approve.New(a.Printer, w.In, &a.Screen)
 	return a
 }

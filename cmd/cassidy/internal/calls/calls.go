@@ -22,9 +22,10 @@ import (
 // --json, if it fails, or "".
 func Run(a *app.App, ctx *cli.Context, h *host.Host, call string, do func(ctx context.Context, mode trace.Mode) (tool.Result, error)) (tool.Result, error) {
 	t := NewTracer(a, ctx)
-	stop := a.Screen.Follow(h, func(e tool.Event) {
+	show := Shower(a)
+	stop := Follow(a, h, func(e tool.Event) {
 		if !t.Show(e) {
-			showCall(a, e)
+			show(e)
 		}
 	})
 	result, err := do(ctx.Context, t.Mode())

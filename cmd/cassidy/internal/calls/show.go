@@ -13,12 +13,25 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// showCall shows an event of a call whose result is printed.
-func showCall(a *app.App, e tool.Event) {
-	switch e.Data.(type) {
-	case tool.ToolCallStart, tool.ToolCallEnd, tool.ErrorEvent: // the result shows it
-	default:
-		Show(a, e)
+// Shower returns a function that shows the events of calls whose results are printed.
+func Shower(a *app.App) func(tool.Event) {
+	out := &output{app: a}
+	onTerminal := ui.IsTerminal(a.Err)
+	return func(e tool.Event) {
+		InProgress(a, e)
+		switch d := e.Data.(type) {
+		case tool.ToolCallStart, tool.ErrorEvent: // the result shows it
+		case tool.ToolCallEnd:
+			out.flush(e.Call)
+		case tool.ToolOutput:
+			if onTerminal {
+				out.add(e.Call, d.Chunk)
+				return
+			}
+			Show(a, e)
+		default:
+			Show(a, e)
+		}
 	}
 }
 
@@ -32,7 +45,7 @@ func Show(a *app.App, e tool.Event) {
 	case tool.Log:
 		a.Note("%s: %s", e.Tool, d.Message)
 	case tool.Progress:
-		if ui.IsTerminal(a.Err) || a.Verbose {
+		if a.Live.Progress(e.Call, e.Tool, d.Message, d.Done, d.Total) || a.Verbose {
 			a.Note("%s: %s%s", e.Tool, d.Message, share(d))
 		}
 	case tool.EffectDone, tool.ArgsRead, tool.Audit:
@@ -60,7 +73,16 @@ func share(p tool.Progress) string {
 // or with --json as lines of JSON on standard output.
 func ShowRun(a *app.App, h *host.Host, run string, lines func(tool.Event)) (stop func()) {
 	a.RunEnd = tool.Event{}
-	if a.JSON {
+	if !a.JSON {
+		show := lines
+		lines = func(e tool.Event) {
+			if _, ends := e.Data.(tool.RunEnd); ends && e.Call == run {
+				a.RunEnd = e
+			}
+			InProgress(a, e)
+			show(e)
+		}
+	} else {
 		lines = func(e tool.Event) {
 			if d, ends := e.Data.(tool.ToolCallEnd); ends && d.Err != nil {
 				d.Err = ui.ForUsers(d.Err)
@@ -73,7 +95,7 @@ func ShowRun(a *app.App, h *host.Host, run string, lines func(tool.Event)) (stop
 			_ = a.PrintLine(e) // all values in events have a JSON form
 		}
 	}
-	return a.Screen.Follow(h, lines)
+	return Follow(a, h, lines)
 }
 
 // PutEnd completes what is printed as the event of the end of a run: with the time and the
@@ -87,19 +109,51 @@ func PutEnd(a *app.App, d *value.Dict) {
 	}
 }
 
+// Follow shows the events of a host until stop is called.
+func Follow(a *app.App, h *host.Host, show func(tool.Event)) (stop func()) {
+	unfollow := a.Screen.Follow(h, show)
+	return func() {
+		unfollow()
+		a.Live.Clear()
+	}
+}
+
+// InProgress shows on the live line what an event says about the calls and requests in progress.
+func InProgress(a *app.App, e tool.Event) {
+	model := e.Call + "/model"
+	switch d := e.Data.(type) {
+	case tool.ToolCallStart:
+		a.Live.Begin(e.Call, e.Tool, About(d.Args))
+	case tool.ToolCallEnd:
+		a.Live.End(e.Call)
+	case tool.ModelAsk:
+		a.Live.Begin(model, "thinking", "")
+	case tool.ModelReply, tool.RunEnd:
+		a.Live.End(model)
+	}
+}
+
 // RunLines returns a function that shows the events of a run to a person, a line for each
 // step.
-func RunLines(a *app.App, run string) func(tool.Event) {
+func RunLines(a *app.App, run string) func(tool.Event) { return NewLines(a).Run(run) }
+
+// Run is [RunLines] for the next run of several.
+func (l *Lines) Run(run string) func(tool.Event) {
+	a := l.app
 	paint := a.PaintOn(a.Err)
 	output := outputLines(a)
-	a.Refused = nil
+	a.Refused, a.Made, a.Failed = nil, 0, 0
 	made := &madeCalls{}
+	onTerminal := ui.IsTerminal(a.Err)
 	return func(e tool.Event) {
 		nested := strings.Count(strings.TrimPrefix(e.Call, run), "/") > 1
 		own := e.Call == run
 		if !nested {
 			keepRefusal(a, e)
 			made.watch(e, own)
+		}
+		if onTerminal && l.show(e, own, nested) {
+			return
 		}
 		switch d := e.Data.(type) {
 		case tool.RunStart:
@@ -214,9 +268,6 @@ func retryTime(d time.Duration) string {
 	}
 	return d.Round(time.Second).String()
 }
-
-// maxOutput is how many lines of the output of a call are shown in a run.
-const maxOutput = 20
 
 // outputLines returns a function that shows the output of calls behind a margin, so that
 // it cannot look like a message, and only the beginning of a long output.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -29,11 +30,12 @@ type command struct {
 	*app.App
 	console *ui.Terminal // of a session, which asks questions there, too; else nil
 	changes changes
+	made    *calls.Lines // the calls of all turns
 }
 
 // Command returns cassidy chat.
 func Command(a *app.App) *cli.Command {
-	c := &command{App: a}
+	c := &command{App: a, made: calls.NewLines(a)}
 	return &cli.Command{
 		Name: "chat", Usage: "talk with a model: one message, or a session on the terminal", ArgsUsage: `["MESSAGE"|-]`,
 		Description: "To send one message, pass it as MESSAGE. If MESSAGE is -, or if it is omitted and standard input is not a terminal,\n" +

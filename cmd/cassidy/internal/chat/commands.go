@@ -29,6 +29,8 @@ func chatActions() []chatAction {
 		{"tools", "[auto|none|NAMES…]", "list the tools of the model, or set them", (*chatSession).tools},
 		{"skill", "[NAME]", "list the skills, or add one to the next message; so does /NAME", (*chatSession).skill},
 		{"compact", "", "replace the conversation by a summary", (*chatSession).compact},
+		{"todo", "", "show the todo list of the model", (*chatSession).todo},
+		{"show", "[NUMBER]", "show a call with all its arguments and its result, by default the last one", (*chatSession).show},
 		{"undo", "", "undo the file changes of the last turn", (*chatSession).undo},
 		{"context", "", "show the length of the conversation", (*chatSession).context},
 		{"model", "[NAME]", "show the model, the format and the policy, or continue with another model", (*chatSession).model},
@@ -159,6 +161,32 @@ func (t *chatSession) useSkill(name string) error {
 	return nil
 }
 
+func (t *chatSession) todo(context.Context, []string) error {
+	if !t.made.Todo() {
+		t.Note("the model has written no list")
+	}
+	return nil
+}
+
+// show shows a call in full.
+func (t *chatSession) show(_ context.Context, args []string) error {
+	first, last := t.made.Numbers()
+	if last == 0 {
+		t.Note("the model has made no calls")
+		return nil
+	}
+	number := last
+	if len(args) > 0 {
+		number, _ = strconv.Atoi(args[0])
+	}
+	c := t.made.Call(number)
+	if c == nil || len(args) > 1 {
+		return value.Errorf(value.Invalid, "there is no call %s", strings.Join(args, " ")).WithHint("/show NUMBER, from %d to %d", first, last)
+	}
+	t.Draw(c.Full(t.ScreenOf(t.Err)))
+	return nil
+}
+
 // undo undoes the last turn that was not undone yet. The next message reports it to the
 // model.
 func (t *chatSession) undo(ctx context.Context, _ []string) error {
@@ -187,11 +215,9 @@ func (t *chatSession) undo(ctx context.Context, _ []string) error {
 func (t *chatSession) compact(ctx context.Context, _ []string) error {
 	turn, done := t.Interrupts.During(ctx)
 	defer done()
-	spinner := t.NewSpinner()
-	spinner.Wait("compacting the conversation")
-	stop := t.Screen.Spin(spinner)
+	t.Live.Begin("compact", "compacting the conversation", "")
 	before, after, err := t.session.Compact(turn)
-	stop()
+	t.Live.End("compact")
 	switch {
 	case turn.Err() != nil:
 		t.Log("stopped compacting; the conversation is unchanged")
@@ -233,7 +259,7 @@ func (t *chatSession) clear(ctx context.Context, _ []string) error {
 		return err
 	}
 	t.session = s
-	t.skills, t.runs, t.warned, t.used = nil, nil, false, agent.Usage{}
+	t.skills, t.runs, t.warned, t.used, t.made = nil, nil, false, agent.Usage{}, calls.NewLines(t.App)
 	t.Did("began a new conversation")
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -92,7 +91,8 @@ func (t *chatSession) continued(ctx context.Context) {
 	}
 	if list := lastTodo(ctx, t.host, t.session.ID()); list != "" {
 		t.Note("the todo list:")
-		calls.ShowTodo(t.App, list)
+		t.made.Recall(list)
+		t.made.Todo()
 	}
 	run := t.session.Waiting()
 	if run == "" {
@@ -206,6 +206,9 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 	default:
 		view.ended(&r)
 		t.status(r.Usage)
+		if !t.ScreenOf(t.Err).Plain {
+			t.Draw([]string{""})
+		}
 		if t.session.Nearly() && !t.warned {
 			t.warned = true
 			t.Warn("the conversation is long: %s; to shorten it: /compact; to begin a new one: /clear", t.usage())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -14,34 +15,33 @@ import (
 )
 
 // A chatView shows a turn to a person: on a terminal the answer as it arrives, a line for
-// each call, and a spinner.
+// each call, and what is in progress.
 type chatView struct {
 	*command
 	run     string
 	lines   func(tool.Event)
-	spinner *ui.Spinner
 	streams bool // the answer is shown as it arrives
 	whole   bool // a reply cannot be a decision: there are no tools
 	reply   *replyText
-	asked   int  // the iteration of the last request
-	midLine bool // the answer has an unfinished line on the terminal
+	text    draw.Stream
+	asked   int // the iteration of the last request
 }
 
 // showChat shows the next turn until stop is called.
 func (c *command) showChat(h *host.Host, s *agent.Session) (v *chatView, stop func()) {
+	whole := len(s.Agent().Tools()) == 0
 	v = &chatView{
-		command: c, run: s.NextRun(), lines: calls.RunLines(c.App, s.NextRun()), spinner: c.NewSpinner(),
-		streams: ui.IsTerminal(c.Out) && !c.JSON, whole: len(s.Agent().Tools()) == 0, reply: &replyText{},
+		command: c, run: s.NextRun(), lines: c.made.Run(s.NextRun()), streams: ui.IsTerminal(c.Out) && !c.JSON,
+		whole: whole, reply: &replyText{}, text: draw.Stream{Margin: !whole},
 	}
+	c.made.Restart()
 	if c.JSON {
 		return v, calls.ShowRun(c.App, h, s.NextRun(), nil)
 	}
-	stopSpinning := c.Screen.Spin(v.spinner)
-	unfollow := c.Screen.Follow(h, v.show)
+	unfollow := calls.Follow(c.App, h, v.show)
 	return v, func() {
 		unfollow()
-		stopSpinning()
-		v.endLine()
+		v.endText()
 	}
 }
 
@@ -52,7 +52,7 @@ func (v *chatView) show(e tool.Event) {
 	switch d := e.Data.(type) {
 	case tool.Text:
 		if own {
-			v.text(d.Text)
+			v.add(d.Text)
 		}
 		return
 	case tool.ModelReply:
@@ -62,8 +62,8 @@ func (v *chatView) show(e tool.Event) {
 	case tool.RunEnd:
 		return
 	}
-	v.spinner.Erase()
-	v.endLine()
+	v.endText()
+	calls.InProgress(v.App, e)
 	if d, again := e.Data.(tool.ModelRetry); again && own {
 		if d.Discards && v.reply != nil && v.reply.shown.Len() > 0 {
 			v.Alert("the answer broke off; the text above is not a part of it")
@@ -72,59 +72,56 @@ func (v *chatView) show(e tool.Event) {
 			v.reply = &replyText{whole: v.whole}
 		}
 	}
-	if !isReply || !v.streams {
+	if isReply && v.streams {
+		if v.reply != nil {
+			v.made.Said(v.reply.shown.String())
+		}
+	} else {
 		v.lines(e)
 	}
-	v.wait(e, own)
-}
-
-// wait shows what the turn waits for, if that may take long.
-func (v *chatView) wait(e tool.Event, own bool) {
-	switch d := e.Data.(type) {
-	case tool.ToolOutput, tool.ModelReply:
-		v.spinner.Hide() // the line may be unfinished
-	case tool.ModelAsk:
-		if !own {
-			return
-		}
+	if d, asks := e.Data.(tool.ModelAsk); asks && own {
 		// A second request in an iteration asks for the summary of a conversation that
 		// is compacted, which is not shown.
 		if d.Iteration == v.asked {
 			v.reply = nil
-			v.spinner.Wait("compacting the conversation")
+			v.waits("compacting the conversation")
 			return
 		}
 		v.asked, v.reply = d.Iteration, &replyText{whole: v.whole}
-		v.spinner.Wait("thinking")
-	case tool.ToolCallStart:
-		v.spinner.Wait(e.Tool)
-	case tool.ToolCallEnd:
-		v.spinner.Wait("working")
 	}
 }
 
-// text shows a piece of a reply.
-func (v *chatView) text(piece string) {
+// waits shows what the turn waits for.
+func (v *chatView) waits(what string) { v.Live.Begin(v.run+"/model", what, "") }
+
+// add shows a piece of a reply.
+func (v *chatView) add(piece string) {
 	if !v.streams || v.reply == nil {
 		return
 	}
 	wasHeld := v.reply.held()
 	if out := v.reply.add(piece); out != "" {
-		v.spinner.Hide()
-		_, _ = io.WriteString(v.Out, out) // it is printable
-		v.midLine = true
+		v.Live.End(v.run + "/model")
+		v.write(out)
 	}
 	if v.reply.held() && !wasHeld {
-		v.endLine()
-		v.spinner.Wait("deciding")
+		v.endText()
+		v.waits("deciding")
 	}
 }
 
-// endLine ends the line of the answer that is being written.
-func (v *chatView) endLine() {
-	if v.midLine {
-		v.Print("\n")
-		v.midLine = false
+// write writes text of the model, which is printable.
+func (v *chatView) write(text string) {
+	if !v.text.Begun() {
+		v.made.Begin(calls.TextBlock)
+	}
+	_, _ = io.WriteString(v.Out, v.text.Add(v.ScreenOf(v.Out), text))
+}
+
+// endText ends the text that is being written.
+func (v *chatView) endText() {
+	if v.text.Begun() {
+		_, _ = io.WriteString(v.Out, v.text.End(v.ScreenOf(v.Out)))
 	}
 }
 
@@ -132,18 +129,17 @@ func (v *chatView) endLine() {
 func (v *chatView) ended(r *agent.Reply) {
 	left := *r
 	if v.streams && v.reply != nil {
-		if left.Text = v.reply.rest(r.Text); v.reply.shown.Len() > 0 {
-			left.Text = strings.TrimPrefix(left.Text, "\n") // endLine has written it
+		if text := v.reply.rest(r.Text); !v.reply.held() || r.Success() { // else it is the decision with which the turn ended
+			v.write(text)
+			v.endText()
 		}
-		if v.reply.held() && !r.Success() {
-			left.Text = "" // the decision with which the turn ended
-		}
+		left.Text = ""
 	}
 	if r.Incomplete() {
 		left.Reason = agent.ReasonFinal
 	}
 	agents.PrintAnswer(v.App, &left)
-	if v.Verbose || ui.IsTerminal(v.Err) {
+	if v.Verbose && !ui.IsTerminal(v.Err) { // it shows the calls when they end
 		v.listCalls(r.Calls)
 	}
 	if r.Incomplete() {

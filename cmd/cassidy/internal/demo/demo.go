@@ -222,7 +222,7 @@ func (d *demo) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, d.self, args...)
 	cmd.Dir = d.in("")
 	cmd.Env = append(os.Environ(), "CASSIDY_HOME="+d.home())
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = d.In, d.Out, d.Err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = d.In, d.Out, ui.Unwrapped(d.Err)
 	return cmd
 }
 

@@ -148,6 +148,25 @@ func unpainted(line string) func(func(string) bool) {
 	}
 }
 
+// Gauge draws a share of a whole, in ten cells.
+func (s Screen) Gauge(share float64) string {
+	const cells = 10
+	if !(share > 0) { // also if it is no number
+		share = 0
+	}
+	eighths := int(min(1, share) * cells * 8)
+	full, rest := eighths/8, eighths%8
+	if s.ASCII {
+		bar := strings.Repeat("#", full) + strings.Repeat(".", rest/4)
+		return "[" + Pad(bar, cells, false) + "]"
+	}
+	bar := strings.Repeat("█", full)
+	if rest > 0 {
+		bar += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return "▕" + Pad(bar, cells, false) + "▏"
+}
+
 // Dots is what stands for what was cut.
 func (s Screen) Dots() string {
 	if s.ASCII {
@@ -239,10 +258,10 @@ func Wrap(first, text string, cells int) []string {
 // Message returns the lines of a message, whose symbol is in the gutter. All of its lines are ours: for a text from outside
 // that may have several, see [Screen.Quoted].
 func (s Screen) Message(of Symbol, text string) (lines []string) {
-	first := s.gutter(of)
+	first := s.Gutter(of)
 	for line := range strings.SplitSeq(s.Shown(text), "\n") {
 		lines = append(lines, s.prose(first, line)...)
-		first = s.gutter(None)
+		first = s.Gutter(None)
 	}
 	return lines
 }
@@ -276,13 +295,13 @@ func (s Screen) prose(first, text string) []string {
 
 // Head returns the lines of a title with something at the right, or below where it does not fit.
 func (s Screen) Head(of Symbol, title, right string) []string {
-	title = s.gutter(of) + title
+	title = s.Gutter(of) + title
 	room := s.Most() - Cells(title) - Cells(right)
 	switch {
 	case right == "":
 		return []string{title}
 	case s.Plain || room < 2:
-		return append(Wrap("", title, s.Most()), Wrap(s.gutter(None), right, s.Most())...)
+		return append(Wrap("", title, s.Most()), Wrap(s.Gutter(None), right, s.Most())...)
 	}
 	return []string{title + strings.Repeat(" ", room) + right}
 }
@@ -290,9 +309,9 @@ func (s Screen) Head(of Symbol, title, right string) []string {
 // Fact returns the lines of a label and a text beside it, or below where there is little room. The text is folded, never cut.
 func (s Screen) Fact(of Symbol, label, text string) []string {
 	text = s.Shown(text)
-	first := s.gutter(of) + s.Paint(Dim, label) + "  "
+	first := s.Gutter(of) + s.Paint(Dim, label) + "  "
 	if s.Plain {
-		first = s.gutter(of) + strings.TrimSpace(label) + ": "
+		first = s.Gutter(of) + strings.TrimSpace(label) + ": "
 	}
 	if room := s.Most() - Cells(first); room < 20 && Cells(text) > room {
 		return append([]string{strings.TrimRight(first, " ")}, Wrap("      ", text, s.Most())...)
@@ -424,20 +443,20 @@ func (s Screen) Excerpt(label, line string, column, length int) []string {
 // of a list.
 func (s Screen) Quoted(of Symbol, text string) (lines []string) {
 	const item = "\n  - "
-	first := s.gutter(of)
+	first := s.Gutter(of)
 	for part := range strings.SplitSeq(text, item) {
 		line, rest, more := strings.Cut(part, "\n")
 		lines = append(lines, s.prose(first, s.Shown(line))...)
 		if more {
 			lines = append(lines, s.Quote("  ", rest)...)
 		}
-		first = s.gutter(None) + "- "
+		first = s.Gutter(None) + "- "
 	}
 	return lines
 }
 
-// gutter returns what is before a line of ours: a symbol, or a word with a colon.
-func (s Screen) gutter(of Symbol) string {
+// Gutter returns what is before a line of ours: a symbol, or a word with a colon.
+func (s Screen) Gutter(of Symbol) string {
 	switch {
 	case !s.Plain:
 		return s.Mark(of) + strings.Repeat(" ", max(1, 2-Cells(s.Symbol(of))))

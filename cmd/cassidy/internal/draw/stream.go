@@ -25,8 +25,8 @@ type Stream struct {
 	next   int    // the length of the text from which it is drawn again
 }
 
-// Begun reports whether anything is written since the last end.
-func (m *Stream) Begun() bool { return m.begun || m.draft }
+// Begun reports whether there is a text that has not ended.
+func (m *Stream) Begun() bool { return m.begun || m.text != "" }
 
 // Add adds a piece of the text, and returns what to write on the terminal, as it is now. The piece must be visible already.
 func (m *Stream) Add(now Screen, piece string) string {

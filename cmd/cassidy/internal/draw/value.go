@@ -98,6 +98,9 @@ func (d drawing) line(v value.Value) string {
 	return strings.Join(value.Map(items, d.scalar), ", ")
 }
 
+// Counts returns an object of a few scalars on one line, or "".
+func (s Screen) Counts(o *value.Dict) string { return drawing{Screen: s}.counts(o) }
+
 // counts returns an object of a few scalars on one line, as in "INFO 185 · WARN 20", or "".
 func (d drawing) counts(o *value.Dict) string {
 	if o.Len() == 0 {

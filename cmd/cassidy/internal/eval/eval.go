@@ -5,7 +5,6 @@ package eval
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -82,25 +81,25 @@ func (c *command) run(ctx *cli.Context, h *host.Host) error {
 		return err
 	}
 	defer b.close()
-	live := c.Live()
-	defer live.End()
+	defer c.Live.End(cases)
 	report, err := j.suite.Run(ctx.Context, &eval.Options{
 		Model: func(of context.Context, name string, native bool) (model.Model, error) {
 			return c.model(of, h, j, name, native)
 		},
 		Open:     b.open,
 		Policies: agents.Policies(c.App),
-		Ready: func(cases []*eval.Case) error {
-			err := b.approve(ctx, eval.Commands(cases))
+		Ready: func(list []*eval.Case) error {
+			err := b.approve(ctx, eval.Commands(list))
 			if err == nil {
-				live.Wait(fmt.Sprintf("0/%d", len(cases)))
+				c.Live.Begin(cases, cases, "")
+				c.Live.Progress(cases, cases, "", 0, float64(len(list)))
 			}
 			return err
 		},
 		Filter: ctx.StringSlice("filter"), Parallel: j.parallel, Idle: ctx.Duration("timeout"),
-		Done: func(so *eval.Report, r *eval.Result) { c.done(live, so, r, ctx.String("out")) },
+		Done: func(so *eval.Report, r *eval.Result) { c.done(so, r, ctx.String("out")) },
 	})
-	live.End()
+	c.Live.End(cases)
 	if report == nil {
 		return c.faults(ctx.Args().First(), err)
 	}
@@ -214,10 +213,13 @@ func (c *command) model(ctx context.Context, h *host.Host, j *job, name string, 
 	return c.Models().Open(ctx, h, name, native)
 }
 
+// cases is what the live line shows while cases are tried.
+const cases = "eval"
+
 // done reports the end of a case, and writes the report so far.
-func (c *command) done(live *app.Live, so *eval.Report, r *eval.Result, out string) {
-	if live.Shown() {
-		live.Wait(fmt.Sprintf("%d/%d  %s", len(so.Results), so.Cases, r.Name()))
+func (c *command) done(so *eval.Report, r *eval.Result, out string) {
+	if c.Live.Shown() {
+		c.Live.Progress(cases, cases, r.Name(), float64(len(so.Results)), float64(so.Cases))
 	} else {
 		c.Note("%d/%d  %s  %s", len(so.Results), so.Cases, r.Name(), resultText(r))
 	}

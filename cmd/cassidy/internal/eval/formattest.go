@@ -114,8 +114,8 @@ func (c *command) tryAll(ctx context.Context, t *formatTest) ([]eval.Result, err
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	b := &benches{command: c, runtime: r, bare: true}
-	live := c.Live()
-	defer live.End()
+	c.Live.Begin(cases, cases, "")
+	defer c.Live.End(cases)
 	report, err := eval.FormatTest(t.model.Name(), t.formats, t.repeat, t.iterations).Run(ctx, &eval.Options{
 		Model: func(context.Context, string, bool) (model.Model, error) { return t.model, nil },
 		Open:  b.open,
@@ -124,8 +124,8 @@ func (c *command) tryAll(ctx context.Context, t *formatTest) ([]eval.Result, err
 				cancel(r.Unreachable)
 				return
 			}
-			if live.Shown() {
-				live.Wait(fmt.Sprintf("%d/%d  %s %s", len(so.Results), so.Cases, r.Format, r.Task))
+			if c.Live.Shown() {
+				c.Live.Progress(cases, cases, string(r.Format)+" "+r.Task, float64(len(so.Results)), float64(so.Cases))
 				return
 			}
 			c.Note("%d/%d  %-9s %-8s %s", len(so.Results), so.Cases, r.Format, r.Task, tryText(r))

@@ -53,7 +53,8 @@ func (s *session) run(ctx context.Context) error {
 	ctx, stop := ui.UntilEnded(ctx)
 	defer stop()
 	s.input.begin()
-	stopEvents := s.Screen.Follow(s.host, s.show)
+	show := calls.Shower(s.App)
+	stopEvents := calls.Follow(s.App, s.host, func(e tool.Event) { s.show(e, show) })
 	defer stopEvents()
 	for !s.over {
 		s.read = false
@@ -298,16 +299,14 @@ func (s *session) printed(text string) {
 }
 
 // show shows an event of a tool that an input calls.
-func (s *session) show(e tool.Event) {
+func (s *session) show(e tool.Event, show func(tool.Event)) {
 	switch d := e.Data.(type) {
 	case tool.ToolCallEnd:
 		s.called = d.Err
-	case tool.ToolCallStart, tool.ErrorEvent: // the result shows them
 	case tool.EffectDone:
-		if !strings.HasPrefix(d.Func, programName+".") {
-			calls.Show(s.App, e)
+		if strings.HasPrefix(d.Func, programName+".") {
+			return
 		}
-	default:
-		calls.Show(s.App, e)
 	}
+	show(e)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/scripttest"
@@ -21,7 +20,6 @@ type report struct {
 	suite   *scripttest.Suite
 	cover   bool // the coverage is shown
 	began   time.Time
-	live    *app.Live
 	drawn   *drawn // on a terminal; else nil
 	results []scripttest.Result
 	failed  int
@@ -33,8 +31,11 @@ type report struct {
 	took   time.Duration
 }
 
+// testing is what the live line shows while tests run.
+const testing = "test"
+
 func newReport(c *command, s *scripttest.Suite, cover bool) *report {
-	r := &report{c: c, suite: s, cover: cover, began: time.Now(), live: c.Live()}
+	r := &report{c: c, suite: s, cover: cover, began: time.Now()}
 	if ui.IsTerminal(c.Out) && !c.JSON {
 		r.drawn = newDrawn(c)
 	}
@@ -54,8 +55,8 @@ func (r *report) add(result scripttest.Result) {
 	case r.c.JSON:
 		return
 	case r.drawn != nil:
-		r.live.Print(func() { r.drawn.add(&result) })
-		r.live.Wait(fmt.Sprintf("%d/%d  %s", len(r.results), len(r.suite.Tests()), result.File))
+		r.drawn.add(&result)
+		r.c.Live.Progress(testing, testing, result.File, float64(len(r.results)), float64(len(r.suite.Tests())))
 		return
 	}
 	if r.file != result.File {
@@ -136,7 +137,7 @@ func milliseconds(d time.Duration) string { return fmt.Sprintf("%d ms", d.Millis
 // end prints the end of the report.
 func (r *report) end() error {
 	took := time.Since(r.began)
-	r.live.End()
+	r.c.Live.End(testing)
 	if r.drawn != nil {
 		r.drawn.end(len(r.results)-r.failed, r.failed, took, r.suite.Coverage())
 		return nil

@@ -109,9 +109,9 @@ func (c *command) round(ctx *cli.Context, o *scripttest.Options) error {
 		return err
 	}
 	r := newReport(c, s, o.Cover)
-	defer r.live.End()
-	if o.Record != nil {
-		r.live.End() // calls show what they do
+	if o.Record == nil { // else calls show what they do
+		c.Live.Begin(testing, testing, "")
+		defer c.Live.End(testing)
 	}
 	s.Run(ctx.Context, r.add)
 	if err := s.Close(); err != nil {
@@ -154,15 +154,15 @@ func (c *command) watch(ctx *cli.Context, o *scripttest.Options) error {
 		if err := c.round(ctx, o); err != nil && ctx.Err() == nil && err != ui.ErrSilent {
 			c.Report(value.ErrorOf(err, value.Failed)) // the next change may fix it
 		}
-		live := c.Live()
-		if live.Wait("waiting for changes; to end: Ctrl-C"); !live.Shown() {
-			c.Note("waiting for changes; to end: Ctrl-C")
+		const waits = "waiting for changes; to end: Ctrl-C"
+		if c.Live.Begin(waits, waits, ""); !c.Live.Shown() {
+			c.Note(waits)
 		}
 		select {
 		case <-changed:
-			live.End()
+			c.Live.End(waits)
 		case <-ctx.Done():
-			live.End()
+			c.Live.End(waits)
 			return nil
 		}
 	}

@@ -48,7 +48,7 @@ func (p *Printer) Alert(format string, args ...any) { p.message(draw.Risk, p.spr
 func (p *Printer) Hint(format string, args ...any) {
 	text := p.sprintf(format, args)
 	if s := p.ScreenOf(p.Err); s.Width > 0 {
-		p.draw(s.Hint("  ", text))
+		p.Draw(s.Hint("  ", text))
 		return
 	}
 	p.message(draw.None, "hint: "+text)
@@ -68,7 +68,7 @@ func (p *Printer) LogLine(line string) { p.message(draw.None, line) }
 // LogRow prints a row of columns: on a terminal, its end is cut where it does not fit.
 func (p *Printer) LogRow(row string) {
 	if s := p.ScreenOf(p.Err); s.Width > 0 {
-		p.draw([]string{s.Cut("  "+row, s.Width-1)})
+		p.Draw([]string{s.Cut("  "+row, s.Width-1)})
 		return
 	}
 	p.message(draw.None, row)
@@ -77,7 +77,7 @@ func (p *Printer) LogRow(row string) {
 // LogWhole prints a text that may be copied, such as an address: it is not broken on a terminal.
 func (p *Printer) LogWhole(text string) {
 	if s := p.ScreenOf(p.Err); s.Width > 0 {
-		p.draw([]string{"    " + text})
+		p.Draw([]string{"    " + text})
 		return
 	}
 	p.message(draw.None, text)
@@ -87,14 +87,14 @@ func (p *Printer) LogWhole(text string) {
 // elsewhere behind the name of the program.
 func (p *Printer) message(mark draw.Symbol, text string) {
 	if s := p.ScreenOf(p.Err); s.Width > 0 {
-		p.draw(s.Message(mark, text))
+		p.Draw(s.Message(mark, text))
 		return
 	}
 	_, _ = fmt.Fprintln(p.Err, p.shown(p.Err, "cassidy: "+strings.ReplaceAll(text, "\n", "\n  ")))
 }
 
-// draw writes lines on standard error.
-func (p *Printer) draw(lines []string) {
+// Draw writes drawn lines on standard error.
+func (p *Printer) Draw(lines []string) {
 	_, _ = fmt.Fprintln(p.Err, p.shown(p.Err, strings.Join(lines, "\n")))
 }
 
@@ -125,7 +125,7 @@ func (p *Printer) Report(e *value.Error) {
 	if e.Hint != "" {
 		lines = append(lines, s.Hint("  ", VisibleLine(e.Hint))...)
 	}
-	p.draw(lines)
+	p.Draw(lines)
 }
 
 // located reports whether the position of an error is shown: not in a built-in script.

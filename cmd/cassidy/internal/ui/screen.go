@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -13,11 +12,12 @@ import (
 // A Screen shows events and questions. While a question is open, events wait, so that no
 // tool can write into the question.
 type Screen struct {
+	Live *Live // what is in progress, or nil
+
 	mu      sync.Mutex
 	asking  bool
 	waiting []func() // shows the events that wait
 	views   []*eventView
-	spinner *Spinner // may be nil
 }
 
 // Hold shows all events so far. Later events wait for [Screen.Release].
@@ -30,7 +30,7 @@ func (s *Screen) Hold() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spinner.Erase()
+	s.Live.hold(true)
 	s.asking = true
 }
 
@@ -38,6 +38,7 @@ func (s *Screen) Hold() {
 func (s *Screen) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.Live.hold(false)
 	for _, show := range s.waiting {
 		show()
 	}
@@ -53,40 +54,6 @@ func (s *Screen) Add(e tool.Event, show func(tool.Event)) {
 		return
 	}
 	show(e)
-}
-
-// Spin shows a spinner until stop is called. The spinner may be nil.
-func (s *Screen) Spin(with *Spinner) (stop func()) {
-	if with == nil {
-		return func() {}
-	}
-	s.mu.Lock()
-	s.spinner = with
-	s.mu.Unlock()
-	ticker := time.NewTicker(spinEvery)
-	done := make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-ticker.C:
-				s.mu.Lock()
-				if !s.asking {
-					with.draw()
-				}
-				s.mu.Unlock()
-			case <-done:
-				return
-			}
-		}
-	}()
-	return func() {
-		ticker.Stop()
-		close(done)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		with.Hide()
-		s.spinner = nil
-	}
 }
 
 // Follow shows the events of a host until stop is called, which shows the events so far

@@ -35,7 +35,7 @@ const maxLine = 1 << 20
 
 // Terminal returns a terminal for the messages of p that reads what a person types.
 func (p *Printer) Terminal(in io.Reader) *Terminal {
-	return &Terminal{In: in, File: fileOf(in), Out: p.Err, Screen: p.ScreenOf(p.Err)}
+	return &Terminal{In: in, File: fileOf(in), Out: Unwrapped(p.Err), Screen: p.ScreenOf(p.Err)}
 }
 
 // OpenTerminal returns the terminal of the person who runs the command, or nil if
@@ -86,6 +86,14 @@ func fileOf(stream any) *os.File {
 	}
 	f, _ := stream.(*os.File)
 	return f
+}
+
+// Unwrapped returns what a writer of a printer writes to, for a process that inherits it.
+func Unwrapped(w io.Writer) io.Writer {
+	if o, ok := w.(*output); ok {
+		return o.w
+	}
+	return w
 }
 
 // IsTerminal reports whether a reader or writer is a terminal.

@@ -25,6 +25,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/internal/hint"
@@ -36,6 +37,7 @@ import (
 type Printer struct {
 	Out, Err io.Writer
 	Env      func(string) (string, bool)
+	Live     *Live  // what is in progress
 	About    string // what errors are about, such as "run ID"
 	JSON     bool
 	Quiet    bool
@@ -45,18 +47,35 @@ type Printer struct {
 
 // NewPrinter returns a printer of results to out and of messages to err.
 func NewPrinter(out, err io.Writer, env func(string) (string, bool)) *Printer {
-	return &Printer{Out: &output{w: out}, Err: err, Env: env}
+	p := &Printer{Env: env}
+	p.Live = &Live{p: p, out: err, now: time.Now}
+	p.Out, p.Err = newOutput(out, p.Live), newOutput(err, p.Live)
+	return p
 }
 
 // An output is a writer that remembers its first error: a command whose result was not
 // written has failed.
 type output struct {
-	w   io.Writer
-	err error
+	w    io.Writer
+	live *Live // is in the way on a terminal; else nil
+	err  error
+}
+
+func newOutput(w io.Writer, live *Live) *output {
+	if !IsTerminal(w) {
+		live = nil
+	}
+	return &output{w: w, live: live}
 }
 
 // Write implements [io.Writer].
 func (o *output) Write(p []byte) (int, error) {
+	if o.live != nil && len(p) > 0 {
+		o.live.mu.Lock()
+		defer o.live.mu.Unlock()
+		o.live.erase()
+		o.live.inLine = p[len(p)-1] != '\n'
+	}
 	n, err := o.w.Write(p)
 	if o.err == nil {
 		o.err = err
@@ -357,14 +376,6 @@ func (p *Printer) ReportAll(broken []*value.Error) {
 	for _, e := range broken {
 		p.Report(e)
 	}
-}
-
-// NewSpinner returns a spinner for a screen, or nil if standard error cannot show one, or should not.
-func (p *Printer) NewSpinner() *Spinner {
-	if p.Quiet || p.JSON || p.Dumb() || !IsTerminal(p.Err) || p.ScreenOf(p.Err).Plain {
-		return nil
-	}
-	return &Spinner{out: p.Err}
 }
 
 // Dumb reports whether the terminal has no escape sequences.

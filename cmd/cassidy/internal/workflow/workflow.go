@@ -236,8 +236,9 @@ func Ended(ctx context.Context, a *app.App, p *host.Program, out tool.Outcome, u
 	}
 	if !a.JSON {
 		result := tool.Succeed(out)
+		calls.Gap(a)
 		a.PrintResult(&result)
-		agents.ReportUsage(a, used)
+		calls.ReportUsed(a, p.ID, used.String())
 	}
 	return nil
 }
@@ -272,9 +273,18 @@ func Show(a *app.App, h *host.Host, run string) (stop func()) {
 func lines(a *app.App, run string) func(tool.Event) {
 	paint := a.PaintOn(a.Err)
 	args := map[string]*value.Dict{} // of the calls in progress
-	rest := calls.RunLines(a, run)
+	rest, onTerminal := calls.RunLines(a, run), ui.IsTerminal(a.Err)
 	return func(e tool.Event) {
 		direct := strings.Count(strings.TrimPrefix(e.Call, run), "/") == 1
+		d, isLog := e.Data.(tool.Log)
+		switch {
+		case isLog && e.Call == run:
+			a.Note("%s", d.Message)
+			return
+		case onTerminal:
+			rest(e)
+			return
+		}
 		switch d := e.Data.(type) {
 		case tool.ToolCallStart:
 			if direct && !d.Recorded { // recorded calls were shown before
@@ -291,11 +301,6 @@ func lines(a *app.App, run string) func(tool.Event) {
 			delete(args, e.Call)
 			calls.ShowEnd(a, "", &d, paint)
 			return
-		case tool.Log:
-			if e.Call == run {
-				a.Note("%s", d.Message)
-				return
-			}
 		}
 		if !calls.Recorded(e.Data) {
 			rest(e)
