@@ -1021,7 +1021,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/chat": {
 		"Package chat has the command that talks with a model",
-		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/calls cmd/cassidy/internal/ui internal/skill runtime/agent runtime/history runtime/host runtime/host/toolset runtime/tool runtime/value",
+		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/calls cmd/cassidy/internal/draw cmd/cassidy/internal/ui internal/skill runtime/agent runtime/history runtime/host runtime/host/toolset runtime/tool runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy-worker": {

@@ -32,13 +32,6 @@ func Ended(ctx context.Context, a *app.App, r *agent.Reply, err error) error {
 	return Exit(r)
 }
 
-// ReportUsage reports what the requests of a run to models used, if there were any.
-func ReportUsage(a *app.App, u agent.Usage) {
-	if u.Requests > 0 {
-		a.Note("used %s", u)
-	}
-}
-
 func printRunEnd(a *app.App, r *agent.Reply, err *value.Error) {
 	text, jsonErr := r.MarshalJSON()
 	if jsonErr != nil {

@@ -20,9 +20,10 @@ type Lines struct {
 	Made  []*Made // the last ones
 	first int     // the number of the first of them
 	todo  []string
-	names int    // cells of the longest name so far
-	said  string // the text of the model that is shown
-	last  block  // what was drawn last
+	asked *value.Dict // the arguments of the last call that writes the list
+	names int         // cells of the longest name so far
+	said  string      // the text of the model that is shown
+	last  block       // what was drawn last
 	*output
 }
 
@@ -104,7 +105,11 @@ func (l *Lines) show(e tool.Event, own, nested bool) bool {
 			l.decided(&d)
 		}
 	case tool.ToolCallStart:
-		if e.Tool != todoTool && !nested {
+		switch {
+		case nested:
+		case e.Tool == todoTool: // has a number only if it fails
+			l.asked = d.Args
+		default:
 			l.start(e, d.Args)
 		}
 	case tool.ToolCallEnd:
@@ -171,8 +176,8 @@ func (l *Lines) start(e tool.Event, args *value.Dict) {
 // end draws the line of a call that has ended, and what it failed with or its own preview below.
 func (l *Lines) end(e tool.Event, d tool.ToolCallEnd) {
 	at := slices.IndexFunc(l.Made, func(m *Made) bool { return m.id == e.Call })
-	if at < 0 { // it was refused before it began
-		l.start(e, nil)
+	if at < 0 {
+		l.start(e, l.asked)
 		at = len(l.Made) - 1
 	}
 	m := l.Made[at]
@@ -280,7 +285,7 @@ func About(args *value.Dict) string {
 	for _, name := range telling() {
 		if text, ok := args.OrEmpty().Get(name); ok {
 			if text, ok := text.(string); ok && text != "" {
-				words = append(words, ui.VisibleLine(ui.CutShown(strings.TrimSpace(text), ui.LineWidth)))
+				words = append(words, ui.VisibleLine(ui.CutShown(strings.TrimSpace(text), draw.MaxText)))
 			}
 		}
 	}
@@ -356,7 +361,7 @@ func (m *Made) textFigures(s draw.Screen, text string) string {
 	if at := strings.LastIndex(text, " ("); at >= 0 && strings.HasSuffix(text, ")") && strings.Contains(text[:at], About(m.Args)) {
 		text = text[at+2 : len(text)-1] // the rest repeats the arguments
 	}
-	return ui.VisibleLine(ui.CutShown(text, ui.LineWidth))
+	return ui.VisibleLine(ui.CutShown(text, draw.MaxText))
 }
 
 // exitLine is the first line of the error of a command.
@@ -442,6 +447,12 @@ func Gap(a *app.App) {
 	}
 }
 
+// Known returns what a run used, without what is not known.
+func Known(used string) string {
+	parts := slices.DeleteFunc(strings.Split(used, ", "), func(part string) bool { return strings.HasSuffix(part, " unknown") })
+	return strings.Join(parts, ", ")
+}
+
 // ReportUsed reports on what a run used: on a terminal with its calls, its time and its ID, without what is not known.
 func ReportUsed(a *app.App, run, used string) {
 	s := a.ScreenOf(a.Err)
@@ -462,10 +473,8 @@ func ReportUsed(a *app.App, run, used string) {
 		}
 		parts = append(parts, text)
 	}
-	for part := range strings.SplitSeq(used, ", ") {
-		if part != "" && !strings.HasSuffix(part, " unknown") {
-			parts = append(parts, part)
-		}
+	if used != "" {
+		parts = append(parts, strings.Split(Known(used), ", ")...)
 	}
 	if end, ok := a.RunEnd.Data.(tool.RunEnd); ok && end.Duration >= 100*time.Millisecond {
 		parts = append(parts, ui.Elapsed(end.Duration))

@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -8,7 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -48,6 +51,25 @@ func TestMade(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.below, below); diff != "" {
 			t.Errorf("below %q (-want +got):\n%s", got, diff)
+		}
+	}
+}
+
+// TestOutput shows the beginning of a long line, whose pieces come one after the other, and of many lines.
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{strings.Repeat("x", 1<<20) + "\nend\n", strings.Repeat("line\n", 1000)} {
+		var shown strings.Builder
+		o := &output{app: &app.App{Printer: ui.NewPrinter(io.Discard, &shown, func(string) (string, bool) { return "", false })}, indent: "  ", most: maxOutput}
+		for ; text != ""; text = text[min(len(text), 1000):] {
+			o.add("call", text[:min(len(text), 1000)])
+		}
+		if !o.flush("call") {
+			t.Error("the call had no output")
+		}
+		lines := strings.Split(strings.TrimSuffix(shown.String(), "\n"), "\n")
+		if len(lines) != maxOutput+1 || lines[maxOutput] != "  ▸ more output (--verbose)" {
+			t.Errorf("it shows %d lines, the last is %q", len(lines), lines[len(lines)-1])
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/runtime/agent"
@@ -69,20 +70,21 @@ func (t *chatSession) do(ctx context.Context, line string) error {
 }
 
 func (t *chatSession) help(context.Context, []string) error {
-	var b strings.Builder
+	var rows [][2]string
 	for _, k := range chatActions() {
 		if k.usage != "" {
-			b.WriteString(ui.Pad("  /"+k.name+" "+k.args, 30) + k.usage + "\n")
+			rows = append(rows, [2]string{strings.TrimSpace("/" + k.name + " " + k.args), k.usage})
 		}
 	}
-	for _, line := range [][2]string{
+	rows = append(rows, [][2]string{
 		{`text \`, "continue on the next line"}, {"//text", "send a message that begins with /"},
 		{"@FILE", "attach an image, a PDF or a text file; for a literal @, type @@"},
 		{"↑ ↓", "recall earlier messages"}, {"Ctrl-C", "stop the answer or clear the line; press twice to end the session"},
-	} {
-		b.WriteString(ui.Pad("  "+line[0], 30) + line[1] + "\n")
+	}...)
+	s := t.ScreenOf(t.Err)
+	for _, row := range rows {
+		t.Draw(s.Fact(draw.None, draw.Pad(row[0], 25, false), row[1]))
 	}
-	t.console.Print(b.String())
 	return nil
 }
 
@@ -116,12 +118,13 @@ func (t *chatSession) tools(_ context.Context, args []string) error {
 
 // list prints names and their descriptions, a line each.
 func (t *chatSession) list(rows [][2]string) {
-	width := 0
-	for _, r := range rows {
-		width = max(width, len(r[0]))
+	width, s := 0, t.ScreenOf(t.Err)
+	for i := range rows {
+		rows[i][0] = ui.VisibleLine(rows[i][0])
+		width = max(width, draw.Cells(rows[i][0]))
 	}
 	for _, r := range rows {
-		t.console.Print("  " + ui.Clip(ui.Pad(ui.VisibleLine(r[0]), width)+"  "+ui.VisibleLine(r[1]), t.console.Width()-3) + "\n")
+		t.Draw([]string{s.Cut("  "+draw.Pad(r[0], width, false)+"  "+ui.VisibleLine(r[1]), s.Most())})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -224,13 +225,14 @@ func (t *chatSession) status(u agent.Usage) {
 		t.used.Add(u)
 		return
 	}
-	if before := t.used; u.Requests > 0 && before.Requests > 0 {
-		t.used.Add(u)
-		t.Note("used %s; in this session %s", u, t.used)
-		return
-	}
+	before := t.used
 	t.used.Add(u)
-	agents.ReportUsage(t.App, u)
+	switch {
+	case u.Requests > 0 && before.Requests > 0:
+		t.Note("used %s; in this session %s", calls.Known(u.String()), calls.Known(t.used.String()))
+	case u.Requests > 0:
+		t.Note("used %s", calls.Known(u.String()))
+	}
 }
 
 // usage describes the length of the conversation.
