@@ -32,6 +32,7 @@ type Live struct {
 type step struct {
 	id, name, text string
 	done, total    float64
+	counts         string // the ID of the step, or of its part, whose work that is
 	since, told    time.Time
 }
 
@@ -57,8 +58,8 @@ func (l *Live) Begin(id, name, text string) {
 	}
 	if s.id == id {
 		s.name, s.text = name, text
-	} else {
-		s.text = strings.TrimRight(name+"  "+text, " ")
+	} else if s.text = strings.TrimRight(name+"  "+text, " "); s.counts != s.id {
+		s.done, s.total = 0, 0 // of the part before
 	}
 	if l.ended == nil && l.Shown() {
 		l.ended = make(chan struct{})
@@ -78,7 +79,7 @@ func (l *Live) Progress(id, name, text string, done, total float64) (tell bool) 
 	if s.id != id {
 		text = name + "  " + text
 	}
-	s.text, s.done, s.total = text, done, total
+	s.text, s.done, s.total, s.counts = text, done, total, id
 	if l.Shown() || l.now().Sub(s.told) < tellEvery {
 		return false
 	}
@@ -127,10 +128,12 @@ func (l *Live) hold(held bool) {
 	l.held, l.inLine = held, false
 }
 
-// find returns the step with an ID, or that of which it is a part, or nil.
+// find returns the step with an ID, or that of which it is a part, or nil. What a sub-agent does is a part of the oldest call of
+// the tool agent: its ID does not say of which.
 func (l *Live) find(id string) *step {
 	for _, s := range l.steps {
-		if s.id == id || strings.HasPrefix(id, s.id+"/") {
+		inAgent := s.name == "agent" && strings.HasPrefix(id, s.id[:strings.LastIndexByte(s.id, '/')+1]+"agent-")
+		if s.id == id || strings.HasPrefix(id, s.id+"/") || inAgent {
 			return s
 		}
 	}

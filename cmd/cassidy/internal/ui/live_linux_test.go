@@ -60,6 +60,32 @@ func TestLiveTells(t *testing.T) {
 	}
 }
 
+// TestLiveParts shows what a step calls as its text.
+func TestLiveParts(t *testing.T) {
+	t.Parallel()
+	p := NewPrinter(io.Discard, io.Discard, func(string) (string, bool) { return "", false })
+	l := p.Live
+	l.Begin("run/6", "agent", "look")
+	l.Begin("run/7", "other", "")
+	for _, part := range []string{"run/6/1", "run/agent-1/model", "run/agent-1/6"} {
+		l.Begin(part, "read_file", "a.txt")
+		if len(l.steps) != 2 || l.steps[0].text != "read_file  a.txt" || l.steps[0].name != "agent" {
+			t.Errorf("with %s the steps are %d, the first is %+v", part, len(l.steps), l.steps[0])
+		}
+		l.Progress(part, "read_file", "", 1, 2)
+		l.Begin(part, "next", "")
+		if l.steps[0].total != 0 {
+			t.Errorf("the next part has the progress %v of the one before", l.steps[0].done)
+		}
+		l.End(part)
+	}
+	l.End("run/6")
+	l.End("run/7")
+	if len(l.steps) != 0 {
+		t.Errorf("at the end there are %d steps", len(l.steps))
+	}
+}
+
 // A watched terminal is what a program has written on it.
 type watched struct {
 	mu   sync.Mutex
