@@ -21,7 +21,7 @@ type Stream struct {
 	begun  bool   // something is written
 	gap    bool   // an empty line comes before the next one
 	blank  bool   // it is the last one that is written
-	draft  bool   // the line with the cursor is not final
+	draft  string // the line with the cursor, which is not final
 	next   int    // the length of the text from which it is drawn again
 }
 
@@ -45,11 +45,19 @@ func (m *Stream) End(now Screen) string {
 }
 
 func (m *Stream) draw(now Screen, end bool) string {
-	var b strings.Builder
-	if m.draft {
-		b.WriteString("\r\x1b[K")
-		m.draft = false
+	const erase = "\r\x1b[K"
+	draft := m.draft
+	out := m.redraw(now, end)
+	if more, ok := strings.CutPrefix(out, draft); draft == "" || ok {
+		return more // the line goes on
 	}
+	return erase + out
+}
+
+// redraw returns what to write in place of the line with the cursor, and after it.
+func (m *Stream) redraw(now Screen, end bool) string {
+	var b strings.Builder
+	m.draft = ""
 	space := func() {
 		if m.gap {
 			b.WriteString(strings.Join(m.margin(m.screen, []string{""}), "") + "\n")
@@ -89,8 +97,8 @@ func (m *Stream) draw(now Screen, end bool) string {
 	put(lines[min(m.lines, len(lines)):])
 	if lines := m.draws(m.text); len(lines) > m.lines {
 		space()
-		b.WriteString(now.Cut(unpaint(lines[len(lines)-1], now.Most()), now.Most()))
-		m.draft = true
+		m.draft = now.Cut(unpaint(lines[len(lines)-1], now.Most()), now.Most())
+		b.WriteString(m.draft)
 	}
 	return b.String()
 }
