@@ -37,7 +37,7 @@ func byKeys(t *testing.T, dir, home string, l look, keys []string, args ...strin
 		}
 	}
 	_ = cmd.Wait() // some commands end with an exit code
-	return strings.ReplaceAll(strings.ReplaceAll(shown.String(), "\r\n", "\n"), dir, "/project")
+	return strings.ReplaceAll(took.ReplaceAllString(leftOf(shown.String()), ""), dir, "/project")
 }
 
 // TestReviews drives the reviews of files, of the tools of a server, and of calls, by keys.

@@ -185,8 +185,12 @@ func (s Screen) Cut(line string, cells int) string {
 	return strings.TrimRightFunc(head, unicode.IsSpace) + s.Dots()
 }
 
-// CutPath cuts the middle of a path that has more than some cells: its last element says most, and then its first.
+// CutPath cuts the middle of a path that has more than some cells: its last element says most, and then its first. The host of
+// an address stays.
 func (s Screen) CutPath(path string, cells int) string {
+	if strings.Contains(path, "://") {
+		return s.Cut(path, cells)
+	}
 	path = s.Shown(path)
 	parts := strings.Split(path, "/")
 	for Cells(path) > cells && len(parts) > 2 {
