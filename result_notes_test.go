@@ -62,6 +62,11 @@ tool(total, needs = ["tool:query_data", "fs.read"])
 			t.Errorf("%s: the result as JSON is %s, %v", output, text, err)
 		}
 	}
+	shown, err := h.Call(t.Context(), query("table"))
+	parts, _ := shown.Display.(value.List)
+	if err != nil || len(parts) < 3 || value.FormatJSON(parts[0], "") != `[{"city":"Köln"},{"city":"Bonn"}]` || parts[1] != encoding {
+		t.Errorf("a terminal shows %v of the table, %v", shown.Display, err)
+	}
 	r, err := h.Call(t.Context(), cassidy.Call{Tool: "total"})
 	if err != nil || !noted(r.Notes, 3) {
 		t.Errorf("a tool that calls it has the notes %q, %v", r.Notes, err)

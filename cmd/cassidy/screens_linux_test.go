@@ -79,6 +79,8 @@ func TestScreens(t *testing.T) {
 	}{
 		{"result", []string{"tool", "run", "log_summary"}},
 		{"tasks", []string{"tool", "run", "open_tasks"}},
+		{"describe", []string{"tool", "run", "describe_data", "filepath=data/co2.csv", "rows=2"}},
+		{"bars", []string{"tool", "run", "query_data", "filepath=data/co2.csv", "query=SELECT CAST(year / 10 * 10 AS int) AS decade, avg(co2_ppm) AS ppm, count(*) AS n FROM data GROUP BY 1"}},
 		{"runs_list", []string{"runs", "list"}},
 		{"agents", []string{"agents"}},
 		{"servers", []string{"mcp", "list"}},

@@ -135,7 +135,9 @@ func (x *test) execute(ctx context.Context, f *tool.Func, e tool.Effect, g tool.
 	case module == moduleName || e.Func == engine.CoverEffect || e.Func == callback.Effect || isInternal(f, e.Func):
 		return f.Do(ctx, e, g)
 	case f.Kind == tool.Notice:
-		x.print(e.Args.Text("message"))
+		if e.Func != "show" { // which is not part of the result
+			x.print(e.Args.Text("message"))
+		}
 		return tool.Outcome{}, nil
 	}
 	x.note(f, e, g)

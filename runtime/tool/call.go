@@ -130,6 +130,9 @@ type Result struct {
 	// Notes are what a reader of a result that succeeded must know of it and the value cannot say, such as a
 	// guess in a table of CSV: a line for each, or "". People have read them as [Log] events.
 	Notes string
+	// Display is what a terminal shows in place of the text of Value: texts, and data that it draws. Only a call that was just
+	// made has it: a [value.List], or nil for most tools.
+	Display value.Value
 }
 
 // Succeed returns the result of a call that succeeded.

@@ -245,6 +245,11 @@ type OtherEvent struct {
 // [Compacted] or [Hooked]. The host alone reports anything else.
 type Report interface{ report() }
 
+// A Display is a part of what a terminal shows of the result in place of its text: see Result.Display. It is a [Report], but
+// no event.
+type Display struct{ Part value.Value }
+
+func (Display) report()     {}
 func (ToolOutput) report()  {}
 func (Progress) report()    {}
 func (Log) report()         {}

@@ -9,7 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Notices returns the functions emit, progress and log, with which a call reports to its
+// Notices returns the functions emit, progress, log and show, with which a call reports to its
 // user. They take no capability, and do nothing where nobody listens.
 func Notices() tool.Module {
 	number := func(name, doc string) tool.Param {
@@ -42,6 +42,12 @@ func Notices() tool.Module {
 				tool.Optional("note", tool.TypeBoolean, false, "also give the line to the caller of the tool, such as a model, as a note on the result. Use this for what the result itself cannot say, such as a guess in a result that is CSV"),
 			},
 		}),
+		noticeFunc(readDisplay, tool.Func{
+			Name: "show",
+			Doc: "Show a part of the result on a terminal in place of the text of the result. The result itself does not change: models, programs and pipes get it. " +
+				"Further calls add parts below.",
+			Params: []tool.Param{tool.Required("part", tool.TypeAny, "a text; a table or a list of dicts, which is drawn as a table; or a dict, which is drawn as names with values")},
+		}),
 	}}
 }
 
@@ -56,6 +62,11 @@ func noticeFunc(read func(args *value.Dict) tool.Report, f tool.Func) tool.Func 
 		return tool.Outcome{}, nil
 	}
 	return f
+}
+
+func readDisplay(args *value.Dict) tool.Report {
+	part, _ := args.Get("part")
+	return tool.Display{Part: part}
 }
 
 func readProgress(args *value.Dict) tool.Report {

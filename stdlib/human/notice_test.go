@@ -20,6 +20,7 @@ func TestNotices(t *testing.T) {
 		{"emit", value.NewDict("chunk", "\x1b[2Jred\r\a\u009b"), tool.ToolOutput{Chunk: `\u001b[2Jred\u000d\u0007\u009b`}},
 		{"progress", value.NewDict("message", "copying"), tool.Progress{Message: "copying"}},
 		{"progress", value.NewDict("message", "", "done", int64(1), "total", 2.5), tool.Progress{Done: 1, Total: 2.5}},
+		{"show", value.NewDict("part", "hello"), tool.Display{Part: "hello"}},
 		{"log", value.NewDict("message", "hello"), tool.Log{Message: "hello"}},
 		{"log", value.NewDict("message", value.List{int64(1), nil}), tool.Log{Message: "[1,null]"}},
 	} {

@@ -37,8 +37,9 @@ func describeRows() []member {
 			Params: []tool.Param{
 				tool.Optional("method", tool.TypeString, "skim", "The form. basic: a line for each column. skim: tables for each kind of column, with small histograms. codebook: a paragraph for each column."),
 				tool.Maybe("columns", tool.TypeCharacter, "The columns to describe. Default: the first 100."),
+				tool.Optional("parts", tool.TypeBoolean, false, partsDoc),
 			},
-			Returns: "a text",
+			Returns: "a text, or a dict with parts = True",
 		}, describe},
 		{tool.Func{
 			Name: "summary",
@@ -72,6 +73,13 @@ func describe(c *call) (value.Value, error) {
 	d.facts, d.rows = facts, rows
 	d.head()
 	method(d)
+	if c.args.Bool("parts") {
+		parts := value.List{}
+		if c.args.Text("method") == "skim" {
+			parts = d.parts()
+		}
+		return textAndParts(d.text.String(), parts), nil
+	}
 	return d.text.String(), nil
 }
 

@@ -186,6 +186,46 @@ region (text)
 	}
 }
 
+func TestParts(t *testing.T) {
+	t.Parallel()
+	numbers := make([]value.Value, 60)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	for _, c := range []struct {
+		method string
+		of     *Table
+		args   []value.Value
+		want   string
+	}{
+		{"describe", tableOf("a", Integer, []value.Value{1, 2, 3, 9, nil}, "b", Float, []value.Value{0.5, 0.5, 0.5, 0.5, 0.5}), nil, `["5 rows, 2 columns",` +
+			`[{"name":"a","distribution":[1,1,1,0,0,0,0,1],"min":1,"median":2.5,"max":9,"n":4,"mean":3.75,"sd":3.593976442141304,"p25":1.75,"p75":4.5,"type":"integer","missing":1},` +
+			`{"name":"b","distribution":[],"min":0.5,"median":0.5,"max":0.5,"n":5,"mean":0.5,"sd":0.0,"p25":0.5,"p75":0.5,"type":"float","missing":0}]]`},
+		{"describe", tableOf("a", Text, []value.Value{"x", "y", "x"}, "b", Bool, []value.Value{true, false, true}), nil, `["3 rows, 2 columns",` +
+			`"\ntext",[{"name":"a","top":"x (2), y (1)","shortest":1,"longest":1,"n":3,"missing":0,"distinct":2}],"\nbools",[{"name":"b","true":2,"false":1,"n":3,"missing":0}]]`},
+		{"describe", sales(), []value.Value{"method", "basic"}, `[]`},
+		{"show", tableOf("a", Integer, []value.Value{1, nil}), nil, `[[{"a":1},{"a":null}]]`},
+		{"show", tableOf("a", Integer, []value.Value{}), nil, `["0 rows"]`},
+		{"show", tableOf("a", Integer, numbers), []value.Value{"rows", int64(4)}, `[[{"a":0},{"a":1},{"a":2},{"a":59}],"4 of 60 rows, without those before the last 1"]`},
+		{"show", tableOf("a", Float, []value.Value{math.NaN(), math.Inf(1)}), nil, `[[{"a":"NaN"},{"a":"+Inf"}]]`},
+		{"show", tableOf("a", Text, []value.Value{strings.Repeat("é", 300)}), nil, `[[{"a":"` + strings.Repeat("é", 199) + `…"}]]`},
+		{"show", tableOf("a", Text, slices.Repeat([]value.Value{strings.Repeat("x", 200)}, 300)), []value.Value{"rows", int64(300)}, `[]`},
+	} {
+		got, err := callRow(t, c.of, c.method, nil, append(c.args, "parts", true)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := got.(*value.Dict)
+		parts, _ := d.Get("parts")
+		if text := value.FormatJSON(parts, ""); text != c.want {
+			t.Errorf("%s: the parts are %s, want %s", c.method, text, c.want)
+		}
+		if text, err := callRow(t, c.of, c.method, nil, c.args...); err != nil || text != d.Text("text") {
+			t.Errorf("%s: with parts, the text is %q, else %q, %v", c.method, d.Text("text"), text, err)
+		}
+	}
+}
+
 // TestDescribeHostile has texts that must not break lines or take long.
 func TestDescribeHostile(t *testing.T) {
 	t.Parallel()

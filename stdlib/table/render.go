@@ -45,8 +45,13 @@ func (t *Table) render(ctx context.Context, g tool.Grant, rows, width int) (stri
 	if err != nil {
 		return "", err
 	}
+	return x.text(g, width)
+}
+
+// text formats the rows.
+func (x *excerpt) text(g tool.Grant, width int) (string, error) {
 	const copies = 3 // the cells, the line, and the growing text
-	line := min(width, len(t.names)*(shownCell+len(columnGap)))
+	line := min(width, len(x.table.names)*(shownCell+len(columnGap)))
 	if err := newBudget(g).take(copies * int64(x.Rows) * int64(line)); err != nil {
 		return "", err
 	}

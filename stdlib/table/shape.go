@@ -80,8 +80,9 @@ func shapeRows() []member {
 			Params: []tool.Param{
 				tool.Optional("rows", tool.TypeInteger, int64(shownRows), "The maximum number of rows."),
 				tool.Optional("width", tool.TypeInteger, int64(shownWidth), "The maximum number of characters in a line."),
+				tool.Optional("parts", tool.TypeBoolean, false, partsDoc),
 			},
-			Returns: "a text",
+			Returns: "a text, or a dict with parts = True",
 		}, func(c *call) (value.Value, error) {
 			rows, err := c.count("rows")
 			if err != nil {
@@ -91,7 +92,15 @@ func shapeRows() []member {
 			if err != nil {
 				return nil, err
 			}
-			return c.table().render(c.ctx, c.grant, rows, width)
+			x, err := c.table().excerpt(c.ctx, c.grant, rows)
+			if err != nil {
+				return nil, err
+			}
+			text, err := x.text(c.grant, width)
+			if err == nil && c.args.Bool("parts") {
+				return textAndParts(text, x.parts()), nil
+			}
+			return text, err
 		}},
 	}
 }

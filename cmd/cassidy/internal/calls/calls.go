@@ -43,9 +43,12 @@ func Run(a *app.App, ctx *cli.Context, h *host.Host, call string, do func(ctx co
 	return result, nil
 }
 
-// AllFlag returns the flag of commands that print a result.
-func AllFlag(a *app.App) cli.Flag {
-	return &cli.BoolFlag{Name: "all", Usage: "on a terminal, show all rows and columns of the result", Destination: &a.All}
+// ResultFlags returns the flags of commands that print a result.
+func ResultFlags(a *app.App) []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "all", Usage: "on a terminal, show all rows of the result", Destination: &a.All},
+		&cli.BoolFlag{Name: "wide", Usage: "on a terminal, show all columns of the result", Destination: &a.Wide},
+	}
 }
 
 // Failed reports the error of a call, with --json as a result. call is its text, or "".

@@ -190,13 +190,13 @@ rows
   14:00  16      7
 `},
 		{"long texts", `[{"where": "notes/a/very/long/path.md:27", "n": 1234567890, "what": "Write the page about all recipes that we have."}]`, Screen{Width: 50}, `
-where                       n  what
-notes/…/path.md:…  1234567890  Write the page ab…
+where                         n  what
+notes/…/path.md…  1,234,567,890  Write the page…
 `},
 		{"too narrow", `[{"where": "a long enough text for this", "n": 12345678901234567890, "m": 12345678901234567890}]`, Screen{Width: 24}, `
 where
 a long enough text for…
-▸ 2 columns (--all): n…
+▸ 2 columns (--wide):…
 `},
 		{"many rows", many, Screen{Width: 80, ASCII: true}, "\n n  text\n" + strings.Repeat(" 1  x\n", 15) + "> 13 rows (--all)\n 1  x\n30  last\n"},
 		{"a long text", `{"text": "` + strings.Repeat("abcdefgh ", 100) + `"}`, Screen{Width: 24}, "\ntext  abcdefgh abcdefgh" + strings.Repeat("\n      abcdefgh abcdefgh", 14) + "\n▸ 36 lines (--all)\n"},
@@ -204,11 +204,43 @@ a long enough text for…
 		{"a text of lines", `{"text": "a\nb\n", "n": 1}`, Screen{Width: 80}, "\ntext\n  a\n  b\nn  1\n"},
 		{"deep", `{"a": {"b": {"c": {"d": {"e": [1, [2]]}}}}}`, Screen{Width: 80}, "\na\n  b\n    c\n      {\"d\":{\"e\":[1,[2]]}}\n"},
 		{"a list of lists", `[[1, 2], {"a": [{"b": 1}]}]`, Screen{Width: 80}, "\n• 1\n  2\n• a\n    b\n    1\n"},
+		{"bars", `[{"decade": 1950, "ppm": 316, "n": 1}, {"decade": 1960, "ppm": 320.3, "n": 10}, {"decade": 2020, "ppm": 419, "n": 5}]`, Screen{Width: 80}, `
+decade    ppm   n
+1950    316     1  ██████████████████████▋
+1960    320.3  10  ██████████████████████▉
+2020    419     5  ██████████████████████████████
+`},
+		{"bars on both sides", `[{"city": "Bern", "change": -5}, {"city": "Chur", "change": 10}, {"city": "Genf", "change": 0.1}, {"city": "Zug", "change": null}]`, Screen{Width: 36}, `
+city  change
+Bern    -5    ███████│
+Chur    10           │█████████████
+Genf     0.1         │▏
+Zug      –           │
+`},
+		{"bars in ASCII", `[{"city": "Bern", "n": 5}, {"city": "Chur", "n": 20000}]`, Screen{Width: 40, ASCII: true}, `
+city       n
+Bern       5  #
+Chur  20,000  #########################
+`},
+		{"numbers that tell things apart", `[{"name": "a", "user_id": 12345, "size": 12345}, {"name": "b", "user_id": 12346, "size": 999}]`, Screen{Width: 80}, `
+name  user_id    size
+a       12345  12,345
+b       12346     999
+`},
+		{"distributions", `[{"name": "a", "distribution": [8, 1, 0, 4]}, {"name": "b", "distribution": []}, {"name": "c", "distribution": null}]`, Screen{Width: 80}, `
+name  distribution
+a     █▁ ▄
+b     constant
+c     –
+`},
+		{"distributions in ASCII", `[{"name": "a", "distribution": [8, 1, 0, 4]}]`, Screen{Width: 80, ASCII: true}, "\nname  distribution\na     9105\n"},
+		{"a series", `{"ppm": [316, 317, 318, 319, 320, null, 322, 400, 410, 415, 419]}`, Screen{Width: 80}, "\nppm  316 ▁▁▁▁▁ ▁▇▇██ 419 (11 numbers)\n"},
+		{"large numbers", `[1234567.8, 12345.678, -20000, 9999, 0.000123456789]`, Screen{Width: 80}, "\n1,234,568\n12,345.7\n-20,000\n9999\n0.000123457\n"},
 		{"nothing", `{"a": [], "b": {}}`, Screen{Width: 80}, "\na  []\nb  {}\n"},
 		{"for a screen reader", `{"a": 1, "rows": [{"x": 1, "y": "b"}, {"x": 2, "y": "c"}]}`, Screen{Width: 80, ASCII: true, Plain: true}, "\na: 1\nrows\n  x: 1\n  y: b\n\n  x: 2\n  y: c\n"},
 		{"characters that cannot be seen", `{"a\u200b": "x\ny\u001b[31m"}`, Screen{Width: 80}, "\na⟨U+200B⟩\n  x\n  y⟨U+001B⟩[31m\n"},
 	} {
-		if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), strings.Join(c.screen.Value(parse(t, c.json), false, "--all"), "\n")+"\n"); diff != "" {
+		if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), strings.Join(c.screen.Value(parse(t, c.json), Folds{Rows: "--all", Columns: "--wide"}), "\n")+"\n"); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
@@ -247,7 +279,7 @@ func TestNothingIsWider(t *testing.T) {
 			ASCII: rapid.Bool().Draw(r, "ascii"), Plain: rapid.Bool().Draw(r, "plain"),
 		}
 		v := rapid.SampledFrom([]value.Value{rows, value.NewDict(names[0], rows, "x", scalar(r)), value.List{value.List{rows}}}).Draw(r, "value")
-		for _, line := range s.Value(v, false, "--all") {
+		for _, line := range s.Value(v, Folds{Rows: "--all", Columns: "--wide"}) {
 			if Cells(line) >= s.Width || strings.ContainsAny(line, "\x1b\u202e\n") {
 				t.Fatalf("a line of %d cells on a screen of %d: %q", Cells(line), s.Width, line)
 			}

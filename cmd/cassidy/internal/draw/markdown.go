@@ -189,7 +189,7 @@ func (p *page) code(n ast.Node, indent string, diff bool) {
 }
 
 func (p *page) table(n *east.Table, indent string) {
-	t := &Table{All: true}
+	t := &Table{AllRows: true, AllColumns: true}
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
 		var cells []string
 		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {

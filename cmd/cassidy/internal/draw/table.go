@@ -21,10 +21,10 @@ type Table struct {
 	Columns []Column
 	Rows    [][]string
 	Marks   []Symbol // of the rows, in the gutter; nil for a table without
-	AllRows bool     // all rows are shown
-	All     bool     // all rows and columns are shown, also where they do not fit
-	// Unfold is what shows all of it, such as "--all", or "".
-	Unfold string
+	// AllRows shows all rows, and AllColumns all columns, also where they do not fit.
+	AllRows, AllColumns bool
+	// Unfold is what shows all rows, such as "--all", and Widen what shows all columns; "" for none.
+	Unfold, Widen string
 }
 
 const (
@@ -53,7 +53,7 @@ func (s Screen) Table(t *Table, indent string) []string {
 	}
 	room := s.Width - 1 - Cells(indent)
 	shown, left := allColumns(t.Columns), []string(nil)
-	if s.Width > 0 && !t.All {
+	if s.Width > 0 && !t.AllColumns {
 		if shown, left = fit(t.Columns, widths, room); shown == nil {
 			return s.records(t, indent)
 		}
@@ -91,7 +91,7 @@ func (s Screen) Table(t *Table, indent string) []string {
 		add(func(i int) string { return row[i] }, "", mark)
 	}
 	if len(left) > 0 {
-		lines = append(lines, s.foldLine(indent, s.Fold(len(left), "column", t.Unfold)+": "+strings.Join(left, " ")))
+		lines = append(lines, s.foldLine(indent, s.Fold(len(left), "column", t.Widen)+": "+strings.Join(left, " ")))
 	}
 	return lines
 }
@@ -99,7 +99,7 @@ func (s Screen) Table(t *Table, indent string) []string {
 // shown returns the rows that are shown with their marks, and how many are not.
 func (t *Table) shown(s Screen) (rows [][]string, marks []Symbol, folded int) {
 	rows, marks = t.Rows, t.Marks
-	if last := len(rows) - tailRows; !t.All && !t.AllRows && s.Width > 0 && len(rows) > maxRows {
+	if last := len(rows) - tailRows; !t.AllRows && s.Width > 0 && len(rows) > maxRows {
 		if marks != nil {
 			marks = slices.Concat(marks[:headRows], marks[last:])
 		}

@@ -14,10 +14,16 @@ import (
 // maxDepth is how deep values are drawn: below they are JSON.
 const maxDepth = 3
 
+// Folds says what of a value is not shown where it is long.
+type Folds struct {
+	AllRows, AllColumns bool   // nothing is left out
+	Rows, Columns       string // the flags that show all of it, such as "--all"; "" for none
+}
+
 // Value returns the lines of the value of a result: a list of objects is a table, an object is names with values, and a text
-// is its lines. unfold is what shows all of it, such as "--all"; with all set, all of it is shown.
-func (s Screen) Value(v value.Value, all bool, unfold string) []string {
-	d := drawing{s, all, unfold}
+// is its lines.
+func (s Screen) Value(v value.Value, f Folds) []string {
+	d := drawing{s, f}
 	switch v := v.(type) {
 	case string:
 		return strings.Split(strings.TrimRight(visible.Text(v), "\n"), "\n")
@@ -27,21 +33,20 @@ func (s Screen) Value(v value.Value, all bool, unfold string) []string {
 	if items, ok := value.Elements(v); ok {
 		return d.list(items, "", maxDepth)
 	}
-	return []string{d.scalar(v)}
+	return []string{d.scalar("", v)}
 }
 
 // A drawing is a value while it is drawn.
 type drawing struct {
 	Screen
-	all    bool
-	unfold string
+	Folds
 }
 
 // Missing is what is shown for null.
 const Missing = "–"
 
-// scalar returns a value on one line.
-func (d drawing) scalar(v value.Value) string {
+// scalar returns a value on one line. The name of a number says whether its digits are grouped.
+func (d drawing) scalar(name string, v value.Value) string {
 	switch v := v.(type) {
 	case nil:
 		if d.ASCII {
@@ -56,26 +61,82 @@ func (d drawing) scalar(v value.Value) string {
 	case bool:
 		return map[bool]string{true: "yes", false: "no"}[v]
 	case float64:
-		return Number(v)
+		return group(name, Number(v))
 	}
-	return visible.Line(value.FormatJSON(v, ""))
+	return group(name, visible.Line(value.FormatJSON(v, "")))
 }
 
-// Number writes a number with at most six significant digits, and without an exponent where that is short.
+// Number writes a number with at most six significant digits, or all those before the point, and without an exponent where
+// that is short.
 func Number(f float64) string {
-	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
-		return strconv.FormatFloat(f, 'f', -1, 64)
+	if size := math.Abs(f); size < 1e15 && (f == math.Trunc(f) || size >= 1e6) {
+		return strconv.FormatFloat(math.Round(f), 'f', -1, 64)
 	}
 	return strconv.FormatFloat(f, 'g', 6, 64)
 }
 
-// simple reports whether a value is shown on one line: also a short list of scalars, and an object of scalars.
-func simple(v value.Value) bool {
+// group separates the thousands of a number from 10,000 on. What identifies something stays as it is.
+func group(name, number string) string {
+	digits, fraction, _ := strings.Cut(strings.TrimPrefix(number, "-"), ".")
+	if len(digits) < 5 || len(digits) > 15 || strings.Trim(digits, "0123456789") != "" || identifies(name) {
+		return number
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	if fraction != "" {
+		digits += "." + fraction
+	}
+	if strings.HasPrefix(number, "-") {
+		digits = "-" + digits
+	}
+	return digits
+}
+
+// identifies reports whether the numbers under a name tell things apart and measure nothing.
+func identifies(name string) bool {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == ' ' || r == '.' })
+	return strings.HasSuffix(name, "Id") || strings.HasSuffix(name, "ID") || slices.ContainsFunc(words, func(word string) bool {
+		return slices.Contains([]string{"id", "pid", "uid", "gid", "year", "line", "port", "zip", "plz", "postcode", "phone", "code", "status", "version", "key", "time", "timestamp", "ts", "epoch", "inode", "hash", "serial"}, word)
+	})
+}
+
+// simple reports whether a value is shown on one line: also a short list of scalars, and a series of numbers.
+func (d drawing) simple(v value.Value) bool {
 	if _, ok := v.(*value.Dict); ok {
 		return false
 	}
 	items, ok := value.Elements(v)
-	return !ok || len(items) == 0 || len(items) <= 10 && !slices.ContainsFunc(items, func(x value.Value) bool { return !isScalar(x) })
+	return !ok || len(items) == 0 || len(items) <= shortList && !slices.ContainsFunc(items, func(x value.Value) bool { return !isScalar(x) }) || d.series(items) != nil
+}
+
+// shortList is how many elements are shown on a line.
+const shortList = 10
+
+// series returns the numbers of a long list, or nil. They are shown as a line, unless all of it is to be shown.
+func (d drawing) series(items []value.Value) []float64 {
+	if d.AllRows || len(items) <= shortList {
+		return nil
+	}
+	return numbers(items)
+}
+
+// numbers returns the numbers of a list, where null is NaN, or nil if it has anything else.
+func numbers(items []value.Value) []float64 {
+	list := make([]float64, len(items))
+	for i, v := range items {
+		switch v := v.(type) {
+		case nil:
+			list[i] = math.NaN()
+		case int64:
+			list[i] = float64(v)
+		case float64:
+			list[i] = v
+		default:
+			return nil
+		}
+	}
+	return list
 }
 
 func isScalar(v value.Value) bool {
@@ -86,16 +147,28 @@ func isScalar(v value.Value) bool {
 	return !ok
 }
 
-// line returns a simple value on one line.
-func (d drawing) line(v value.Value) string {
+// line returns a simple value on one line. A list under the name distribution has the numbers of values in bins.
+func (d drawing) line(name string, v value.Value) string {
 	items, ok := value.Elements(v)
 	if !ok {
-		return d.scalar(v)
+		return d.scalar(name, v)
+	}
+	if name == "distribution" && (!d.Plain || len(items) == 0) {
+		if counts := numbers(items); counts != nil {
+			return d.Histogram(counts)
+		}
 	}
 	if len(items) == 0 {
 		return "[]"
 	}
-	return strings.Join(value.Map(items, d.scalar), ", ")
+	if series := d.series(items); series != nil {
+		text := strconv.Itoa(len(series)) + " numbers"
+		if line := d.Sparkline(series); line != "" && !d.Plain {
+			text = line + " (" + text + ")"
+		}
+		return text
+	}
+	return strings.Join(value.Map(items, func(v value.Value) string { return d.scalar(name, v) }), ", ")
 }
 
 // Counts returns an object of a few scalars on one line, or "".
@@ -115,7 +188,7 @@ func (d drawing) counts(o *value.Dict) string {
 		if !isScalar(v) || isText && (len(text) > 20 || strings.ContainsAny(text, " \n")) {
 			return ""
 		}
-		parts = append(parts, d.scalar(k)+" "+d.scalar(v))
+		parts = append(parts, d.scalar("", k)+" "+d.scalar("", v))
 	}
 	return strings.Join(parts, d.Between())
 }
@@ -125,7 +198,8 @@ func (d drawing) object(o *value.Dict, indent string, depth int) (lines []string
 	if o.Len() == 0 {
 		return []string{indent + "{}"}
 	}
-	inLine := func(v value.Value) string { // the value after its name, or ""
+	inLine := func(k, v value.Value) string { // the value after its name, or ""
+		name, _ := k.(string)
 		text, isText := v.(string)
 		inner, isObject := v.(*value.Dict)
 		switch {
@@ -133,19 +207,19 @@ func (d drawing) object(o *value.Dict, indent string, depth int) (lines []string
 			return ""
 		case isObject:
 			return d.counts(inner)
-		case simple(v):
-			return d.line(v)
+		case d.simple(v):
+			return d.line(name, v)
 		}
 		return ""
 	}
 	width := 0
 	for k, v := range o.All() {
-		if inLine(v) != "" {
-			width = max(width, Cells(d.scalar(k)))
+		if inLine(k, v) != "" {
+			width = max(width, Cells(d.scalar("", k)))
 		}
 	}
 	for k, v := range o.All() {
-		name, text := d.scalar(k), inLine(v)
+		name, text := d.scalar("", k), inLine(k, v)
 		if text != "" {
 			lines = append(lines, d.first(indent, d.fact(indent, name, min(width, maxName), text))...)
 			continue
@@ -166,10 +240,10 @@ func (d drawing) object(o *value.Dict, indent string, depth int) (lines []string
 
 // first returns the first lines of a long text, and how many there are after them.
 func (d drawing) first(indent string, lines []string) []string {
-	if d.all || d.Width <= 0 || len(lines) <= maxRows {
+	if d.AllRows || d.Width <= 0 || len(lines) <= maxRows {
 		return lines
 	}
-	return append(lines[:headRows:headRows], d.foldLine(indent, d.Fold(len(lines)-headRows, "line", d.unfold)))
+	return append(lines[:headRows:headRows], d.foldLine(indent, d.Fold(len(lines)-headRows, "line", d.Rows)))
 }
 
 // maxName is how many cells the names of values take beside them.
@@ -221,10 +295,11 @@ func (d drawing) list(items []value.Value, indent string, depth int) (lines []st
 		return []string{indent + "[]"}
 	}
 	if t := d.table(items); t != nil {
+		d.bars(t, items, indent)
 		return d.Table(t, indent)
 	}
 	shown, folded := items, 0
-	if !d.all && d.Width > 0 && len(items) > maxRows {
+	if !d.AllRows && d.Width > 0 && len(items) > maxRows {
 		shown, folded = items[:headRows], len(items)-headRows
 	}
 	bullet := "• "
@@ -233,7 +308,7 @@ func (d drawing) list(items []value.Value, indent string, depth int) (lines []st
 	}
 	for _, v := range shown {
 		if isScalar(v) {
-			lines = append(lines, d.first(indent, d.wrap(indent, d.scalar(v)))...)
+			lines = append(lines, d.first(indent, d.wrap(indent, d.scalar("", v)))...)
 			continue
 		}
 		for i, line := range d.below(v, indent+"  ", depth-1) {
@@ -244,7 +319,7 @@ func (d drawing) list(items []value.Value, indent string, depth int) (lines []st
 		}
 	}
 	if folded > 0 {
-		lines = append(lines, d.foldLine(indent, d.Fold(folded, "element", d.unfold)))
+		lines = append(lines, d.foldLine(indent, d.Fold(folded, "element", d.Rows)))
 	}
 	return lines
 }
@@ -259,18 +334,18 @@ func (d drawing) table(items []value.Value) *Table {
 		}
 		for k, x := range o.All() {
 			name, isText := k.(string)
-			if !isText || !simple(x) {
+			if !isText || !d.simple(x) {
 				return nil
 			}
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
-		if len(names) > 50 {
+		if len(names) > 100 {
 			return nil
 		}
 	}
-	t := &Table{All: d.all, Unfold: d.unfold}
+	t := &Table{AllRows: d.AllRows, AllColumns: d.AllColumns, Unfold: d.Rows, Widen: d.Columns}
 	for i, name := range names {
 		c := Column{Name: visible.Line(name), Right: true, Rank: i}
 		for _, v := range items {
@@ -286,7 +361,7 @@ func (d drawing) table(items []value.Value) *Table {
 		row := make([]string, len(names))
 		for i, name := range names {
 			if x, ok := v.(*value.Dict).Get(name); ok {
-				row[i] = d.line(x)
+				row[i] = d.line(name, x)
 			}
 		}
 		t.Rows = append(t.Rows, row)
@@ -297,6 +372,52 @@ func (d drawing) table(items []value.Value) *Table {
 		}
 	}
 	return t
+}
+
+// maxBars is how many rows of a table have bars.
+const maxBars = 24
+
+// bars adds bars to a table of labels and numbers: a text or a year, a number, and at most one integer more, such as how
+// many there are.
+func (d drawing) bars(t *Table, items []value.Value, indent string) {
+	if len(items) < 2 || len(items) > maxBars || len(t.Columns) < 2 || len(t.Columns) > 3 || d.Plain {
+		return
+	}
+	column := func(i int, is func(v value.Value) bool) bool {
+		return !slices.ContainsFunc(items, func(o value.Value) bool {
+			v, _ := o.(*value.Dict).Get(t.Columns[i].Name)
+			return !is(v)
+		})
+	}
+	isText := func(v value.Value) bool { _, ok := v.(string); return ok }
+	isYear := func(v value.Value) bool { n, ok := v.(int64); return ok && 1000 <= n && n < 3000 }
+	isInteger := func(v value.Value) bool { _, ok := v.(int64); return ok }
+	measure := value.List{}
+	for _, o := range items {
+		v, _ := o.(*value.Dict).Get(t.Columns[1].Name)
+		measure = append(measure, v)
+	}
+	list := numbers(measure)
+	if list == nil || identifies(t.Columns[1].Name) || !column(0, isText) && !column(0, isYear) || len(t.Columns) == 3 && !column(2, isInteger) {
+		return
+	}
+	widths := 0
+	for i, c := range t.Columns {
+		most := Cells(c.Name)
+		for _, row := range t.Rows {
+			most = max(most, Cells(row[i]))
+		}
+		widths += most + 2
+	}
+	free := d.Width - 1 - Cells(indent) - widths
+	if free < leastBar {
+		return
+	}
+	t.Columns[0].Right = false
+	t.Columns, t.AllRows = append(t.Columns, Column{}), true
+	for i, bar := range d.Bars(list, free) {
+		t.Rows[i] = append(t.Rows[i], bar)
+	}
 }
 
 // alignPoints appends spaces to the numbers of a column, so that their decimal points are below each other.

@@ -27,7 +27,7 @@ func runCommand(c *command) *cli.Command {
 			"value is parsed as JSON, and not converted.\n" +
 			"Or pass all arguments as a JSON object: --input '{\"key\": 1}', --input @FILE, or --input - for standard input.\n" +
 			"Without a terminal, calls that need approval are refused, unless you pass --yes.",
-		Flags: append(append(approve.Flags(), calls.TraceFlags()...), calls.AllFlag(c.App),
+		Flags: append(slices.Concat(approve.Flags(), calls.TraceFlags(), calls.ResultFlags(c.App)),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"}),
 		Action: func(ctx *cli.Context) error {
 			c.Records = c.Home() != ""
@@ -79,7 +79,7 @@ func exampleCommand(c *command) *cli.Command {
 		Description: "The examples of a tool are numbered from 1. Without NUMBER, the first example is run.\n" +
 			"To show the examples: cassidy tool help NAME. The exit code is 1 if the result\n" +
 			"differs from the expected one. To run all examples with fakes: cassidy test.",
-		Flags: append(append(approve.Flags(), calls.TraceFlags()...), calls.AllFlag(c.App)),
+		Flags: slices.Concat(approve.Flags(), calls.TraceFlags(), calls.ResultFlags(c.App)),
 		Action: c.Asking(func(ctx *cli.Context, h *host.Host) error {
 			t, err := c.find(h, ctx.Args().First())
 			if err != nil {

@@ -42,7 +42,8 @@ type Printer struct {
 	JSON     bool
 	Quiet    bool
 	Verbose  bool
-	All      bool // nothing of a result is folded
+	All      bool // all rows of a result are shown
+	Wide     bool // all columns of a result are shown
 }
 
 // NewPrinter returns a printer of results to out and of messages to err.
@@ -246,15 +247,20 @@ func (p *Printer) PrintText(text string) {
 
 // PrintResult writes the value of a result: drawn on a terminal, else as data.
 func (p *Printer) PrintResult(r *tool.Result) {
+	parts, _ := r.Display.(value.List)
 	switch r.Value.(type) {
 	case nil, string, value.Media:
 	default:
-		if IsTerminal(p.Out) {
-			p.Print(strings.Join(p.ScreenOf(p.Out).Value(r.Value, p.All, "--all"), "\n") + "\n")
-			return
-		}
+		parts = value.List{r.Value}
 	}
-	p.PrintText(r.Text())
+	if len(parts) == 0 || !IsTerminal(p.Out) {
+		p.PrintText(r.Text())
+		return
+	}
+	s, folds := p.ScreenOf(p.Out), draw.Folds{AllRows: p.All, AllColumns: p.Wide, Rows: "--all", Columns: "--wide"}
+	for _, part := range parts {
+		p.Print(strings.Join(s.Value(part, folds), "\n") + "\n")
+	}
 }
 
 // Say writes a line of a result for people, on a terminal behind a symbol.

@@ -48,7 +48,7 @@ func Command(a *app.App) *cli.Command {
 			"A tool that can run commands or send data asks for approval before it runs. A tool that can only write files asks before its changes are written. To answer yes to all: --yes. To answer no to all: --deny.\n" +
 			"If approval or an answer is needed, but there is no terminal, the run is parked. It waits until you answer with cassidy runs answer ID.\n" +
 			"With --json, each line on standard output is an event. The last line is the event run_end, which has the result.",
-		Flags: append(slices.Concat(approve.Flags(), agents.CeilingFlags(), agents.RequestFlags(), calls.TraceFlags(), []cli.Flag{calls.AllFlag(c.App)}),
+		Flags: append(slices.Concat(approve.Flags(), agents.CeilingFlags(), agents.RequestFlags(), calls.TraceFlags(), calls.ResultFlags(c.App)),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
 			&cli.StringFlag{Name: "model", Usage: "if the workflow or a tool calls model.ask, ask `MODEL`: " + models.Choices, DefaultText: models.Default},
 			agents.HooksFlag(),

@@ -42,6 +42,9 @@ func (of called) made(ctx context.Context) (tool.Result, error) {
 	}
 	result := tool.Succeed(out)
 	result.Shown, result.Notes = told.text, told.notes
+	if told.display != nil {
+		result.Display = told.display
+	}
 	events.ended(start, told.waited, result, nil, false, told.why)
 	return result, nil
 }
@@ -71,8 +74,9 @@ const maxAgain = 20
 // A reply is what is known of a call beside its outcome.
 type reply struct {
 	preview
-	notes  string        // on its result, a line for each
-	waited time.Duration // for people
+	notes   string        // on its result, a line for each
+	display value.List    // of its result
+	waited  time.Duration // for people
 }
 
 // pipeline looks up the tool of a call, and checks, approves and executes the call. It makes the call again,
@@ -104,7 +108,7 @@ func (of called) pipeline(ctx context.Context, watched bool) (tool.Outcome, repl
 		switch {
 		case next > 0 && err == nil:
 		case n >= of.again || !parked.Changed(err) || ctx.Err() != nil:
-			told.preview, told.notes = shown, p.said.notes
+			told.preview, told.notes, told.display = shown, p.said.notes, p.said.display
 			return out, told, err
 		default:
 			if next, err = p.giveUp(ctx); err != nil {

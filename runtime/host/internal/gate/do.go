@@ -118,6 +118,10 @@ func (s *step) granted(ctx context.Context) tool.Grant {
 
 // emitFor sends what the function of an effect reports about its call.
 func emitFor(s *step, r tool.Report) {
+	if d, ok := r.(tool.Display); ok {
+		s.of.displayResult(d.Part)
+		return
+	}
 	if log, ok := r.(tool.Log); ok {
 		log.At = s.effect.Pos.String()
 		if r = log; log.Note {

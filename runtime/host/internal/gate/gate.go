@@ -181,7 +181,7 @@ type Pass struct {
 	staged   membudget.Scope   // what they hold
 	holding  membudget.Context // of the call: its scope is what an effect holds that is carried out, or the result
 	wall     inflight.Wall
-	said     said // the notes on its result
+	said     said // about its result
 	waited   waited
 	quota    quota       // what it has used of the bounds of a call
 	consent  consent     // what was approved of it, and what was refused

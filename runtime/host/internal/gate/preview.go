@@ -20,10 +20,18 @@ type preview struct {
 // maxNotes bounds the notes on a result, in bytes.
 const maxNotes = 16 << 10
 
-// said are the notes on the result of a call. Calls that a script makes in parallel add to them.
+// said is what a call says about its result. Calls that a script makes in parallel add to it.
 type said struct {
-	mu    sync.Mutex
-	notes string // a line for each
+	mu      sync.Mutex
+	notes   string // a line for each
+	display value.List
+}
+
+// displayResult adds a part to what a terminal shows of the result of the call.
+func (p *Pass) displayResult(part value.Value) {
+	p.said.mu.Lock()
+	defer p.said.mu.Unlock()
+	p.said.display = append(p.said.display, part)
 }
 
 // noteResult adds notes to the result of the call: of its own script, and of calls that the script
