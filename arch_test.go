@@ -886,7 +886,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/modellist": {
 		"Package modellist has the command that lists models",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/models cmd/cassidy/internal/ui runtime/model runtime/value",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/models cmd/cassidy/internal/draw cmd/cassidy/internal/ui runtime/model runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/ptytest": {
@@ -916,7 +916,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/config": {
 		"Package config has the commands that show and change the user's config",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/config internal/folder internal/yaml runtime/value",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/draw cmd/cassidy/internal/ui internal/config internal/folder internal/yaml runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/completion": {
@@ -926,17 +926,17 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/demo": {
 		"Package demo has the command that shows what cassidy does",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/scratch runtime/value",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/draw cmd/cassidy/internal/ui internal/scratch runtime/value",
 		"it starts the program as a user does, and knows no other command",
 	},
 	"cmd/cassidy/internal/wizard": {
 		"Package wizard has the command that sets up a model and an MCP client",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/models cmd/cassidy/internal/secret cmd/cassidy/internal/ui internal/config runtime/model runtime/value",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/models cmd/cassidy/internal/secret cmd/cassidy/internal/draw cmd/cassidy/internal/ui internal/config runtime/model runtime/value",
 		"it does what several commands do, in the order of a new user",
 	},
 	"cmd/cassidy/internal/secret": {
 		"Package secret has the commands that keep the user's secrets",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/keyring cmd/cassidy/internal/ui internal/config internal/folder runtime/value stdlib/secret",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/keyring cmd/cassidy/internal/draw cmd/cassidy/internal/ui internal/config internal/folder runtime/value stdlib/secret",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/keyring": {
@@ -946,7 +946,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/lock": {
 		"Package lock has the command that locks what the tools of a project may do",
-		"runtime/tool runtime/value runtime/host internal/lockfile cmd/cassidy/internal/app cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host internal/lockfile cmd/cassidy/internal/app cmd/cassidy/internal/draw cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/faults": {
@@ -961,12 +961,12 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/skill": {
 		"Package skill has the commands that list, show and write skills",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset internal/folder internal/skill scripts cmd/cassidy/internal/app cmd/cassidy/internal/setup cmd/cassidy/internal/ui",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset internal/folder internal/skill scripts cmd/cassidy/internal/app cmd/cassidy/internal/setup cmd/cassidy/internal/draw cmd/cassidy/internal/ui",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/tool": {
 		"Package tool has the commands that list, describe, run, write and check tools",
-		"internal/scripttest runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent internal/project scripts cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/setup cmd/cassidy/internal/ui runtime/engine/diagnostic internal/check cmd/cassidy/internal/faults runtime/tool/trace",
+		"internal/scripttest runtime/tool runtime/value runtime/host runtime/host/toolset runtime/agent internal/project scripts cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/setup cmd/cassidy/internal/draw cmd/cassidy/internal/ui runtime/engine/diagnostic internal/check cmd/cassidy/internal/faults runtime/tool/trace",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/trust": {
@@ -996,7 +996,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/doctor": {
 		"Package doctor has the command that checks what cassidy finds",
-		". cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/ui internal/config internal/project internal/skill runtime/agent runtime/host runtime/host/toolset runtime/tool runtime/value sandbox stdlib internal/folder",
+		". cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/draw cmd/cassidy/internal/ui internal/config internal/project internal/skill runtime/agent runtime/host runtime/host/toolset runtime/tool runtime/value sandbox stdlib internal/folder",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/decision": {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -44,7 +45,8 @@ func TestScreens(t *testing.T) {
 	putChatFile(t, dir, ".cassidy/workflows/deploy.star", "def main():\n    \"\"\"Deploy.\"\"\"\n    tools.read_file(filepath = \"data/README.md\")\n    return human.ask(\"What is the name of this release?\\n(default: spring)\")\n")
 	putChatFile(t, dir, ".cassidy/workflows/broken.star", "def main():\n    \"\"\"Fail.\"\"\"\n    return tools.read_file(filepath = \"missing.md\")\n")
 	putChatFile(t, dir, ".cassidy/agents/tester.md", "---\ndescription: Run the tests, and find out why one fails.\nmodel: ollama:small\n---\nYou test.\n")
-	putChatFile(t, dir, ".cassidy/mcp.json", `{"mcpServers": {"issues": {"command": "issue-server", "args": ["--project", "tea", "--read-only"]}}}`)
+	putChatFile(t, dir, ".cassidy/skills/releases/SKILL.md", "---\nname: releases\ndescription: How to write release notes, from the list of changes to the announcement that readers get.\n---\n\nWrite them.\n")
+	putChatFile(t, dir, ".cassidy/mcp.json", `{"mcpServers": {"issues": {"command": "npx", "args": ["-y", "@example/mcp-server-issues@1.2.0", "--project", "an-example-with-a-long-name"]}}}`)
 	putChatFile(t, dir, "answer.star", "def reply(messages, n):\n    return \"TASK COMPLETE: \" + "+strconv.Quote(answer)+"\n")
 	putChatFile(t, dir, "many.star", "def main():\n    \"\"\"Count.\"\"\"\n    for i in range(22):\n        tools.word_count(filepath = \"data/README.md\")\n    return [{\"file\": \"README.md\", \"words\": 248}]\n")
 	putChatFile(t, dir, "check/bad.star", faulty)
@@ -56,6 +58,10 @@ func TestScreens(t *testing.T) {
 	putChatFile(t, dir, "chat.star", chatModel)
 	putChatFile(t, dir, ".cassidy/tools/rename.star", renameTool)
 	putChatFile(t, dir, ".cassidy/tools/slow.star", slowTool)
+	written := time.Date(2026, 11, 28, 20, 0, 0, 0, time.UTC) // the record of a file has its time
+	if err := os.Chtimes(filepath.Join(dir, "data/README.md"), written, written); err != nil {
+		t.Fatal(err)
+	}
 	home, quiet := "", look{"", 200, "NO_COLOR=1"}
 	run := func(l look, args ...string) string { return onTerminal(t, dir, home, l, args) }
 	for try := range 100 { // a run in which something took a second looks otherwise, as on a busy machine
@@ -81,9 +87,14 @@ func TestScreens(t *testing.T) {
 		{"tasks", []string{"tool", "run", "open_tasks"}},
 		{"describe", []string{"tool", "run", "describe_data", "filepath=data/co2.csv", "rows=2"}},
 		{"bars", []string{"tool", "run", "query_data", "filepath=data/co2.csv", "query=SELECT CAST(year / 10 * 10 AS int) AS decade, avg(co2_ppm) AS ppm, count(*) AS n FROM data GROUP BY 1"}},
+		{"tool_list", []string{"tool", "list"}},
+		{"tool_help", []string{"tool", "help", "query_data"}},
+		{"tool_overhead", []string{"tool", "overhead", "@data"}},
+		{"config_list", []string{"config", "list"}},
+		{"skill_list", []string{"skill", "list"}},
+		{"mcp_list", []string{"mcp", "list"}},
 		{"runs_list", []string{"runs", "list"}},
 		{"agents", []string{"agents"}},
-		{"servers", []string{"mcp", "list"}},
 		{"workflows", []string{"run"}},
 		{"help", []string{"--help"}},
 		{"help_lock", []string{"lock", "--help"}},

@@ -151,58 +151,31 @@ func limitsDict(l agentfile.Limits) *value.Dict {
 	return d
 }
 
-// printTable draws agents by location, in their order, and then the warnings.
-func (c *command) printTable(h *host.Host, files []project.Agent) {
-	t := &draw.Table{Columns: []draw.Column{{Name: "AGENT"}, {Name: "WHAT"}, {Name: "STATE", Rank: 1}, {Name: "MODEL", Rank: 2}}, AllRows: true, Unfold: "cassidy agents show NAME"}
-	var warnings []string
-	for i := range files {
-		f := &files[i]
-		is, mark := state(f, agents.Faults(c.App, h, f)), draw.None
-		switch {
-		case is == "invalid":
-			mark = draw.Failed
-		case !f.Trusted:
-			mark = draw.Risk
-		}
-		t.Marks = append(t.Marks, mark)
-		t.Rows = append(t.Rows, ui.Map([]string{f.Name, f.Description, is, f.Model}, ui.VisibleLine))
-		for _, w := range c.warnings(h, f) {
-			warnings = append(warnings, f.Name+": "+w)
-		}
-	}
-	c.PrintTable(t)
-	for _, w := range warnings {
-		c.Warn("%s", w)
-	}
-}
-
 // printList prints agents by location, in their order, each with its warnings below.
 func (c *command) printList(h *host.Host, files []project.Agent) {
-	if ui.IsTerminal(c.Out) {
-		c.printTable(h, files)
-		return
-	}
-	width := 0
-	for i := range files {
-		width = max(width, min(len(files[i].Name), 28))
-	}
-	p := ui.Page{Paint: c.Paint()}
+	p := draw.Page{Screen: c.ScreenOf(c.Out)}
+	var entries []draw.Entry
 	for i := range files {
 		f := &files[i]
-		marks := []string{state(f, agents.Faults(c.App, h, f))}
-		if !f.Trusted {
-			marks[0] += ": " + f.Reason
+		faults := agents.Faults(c.App, h, f)
+		marks, mark := []string{state(f, faults)}, draw.None
+		switch {
+		case !f.Trusted:
+			marks[0] += ": " + c.Reason(f.Reason)
+			mark = draw.Asks
+		case len(faults) > 0:
+			mark = draw.Failed
 		}
 		if f.Model != "" {
 			marks = append(marks, "model "+f.Model)
 		}
 		marks = append(marks, f.Path)
-		p.Line("%s  %s", ui.Pad(ui.VisibleLine(f.Name), width), ui.Brief(f.Description, ui.PageWidth-2-width))
-		p.Line("%s  %s", ui.Pad("", width), p.Paint(ui.Dim, ui.VisibleLine("["+strings.Join(marks, " · ")+"]")))
-		for _, w := range c.warnings(h, f) {
-			p.Line("%s  %s", ui.Pad("", width), ui.VisibleLine(w))
-		}
+		entries = append(entries, draw.Entry{
+			Mark: mark, Name: ui.VisibleLine(f.Name), Text: ui.VisibleLine(f.Description),
+			Remarks: ui.Map(marks, ui.VisibleLine), Warnings: ui.Map(c.warnings(h, f), ui.VisibleLine),
+		})
 	}
+	p.List("", draw.NameWidth(ui.Map(files, func(f project.Agent) string { return f.Name })), entries)
 	c.Print(p.String())
 }
 
@@ -249,28 +222,26 @@ func (c *command) show(ctx *cli.Context, h *host.Host) error {
 
 // page prints an agent for people.
 func (c *command) page(d *value.Dict) {
-	p := ui.Page{Paint: c.Paint()}
-	var facts [][2]string
+	p := draw.Page{Screen: c.ScreenOf(c.Out)}
 	for k, v := range d.All() {
 		name, _ := k.(string)
 		text := fieldText(v)
 		if slices.Contains([]string{"prompt", "warnings", "errors", "hidden"}, name) || text == "" {
 			continue
 		}
-		facts = append(facts, [2]string{name, ui.VisibleLine(text)})
-		p.Line("%s %s", p.Paint(ui.Dim, ui.Pad(name+":", 17)), ui.VisibleLine(text))
-	}
-	if ui.IsTerminal(c.Out) {
-		s := c.ScreenOf(c.Out)
-		lines := s.Names("  ", facts, 0)
-		if prompt := d.Text("prompt"); prompt != "" {
-			lines = append(append(lines, ""), s.Quote("  ", ui.Printable(prompt))...)
+		if p.Width > 0 {
+			p.Lines(p.Screen.Fact(draw.None, draw.Pad(name, 17, false), ui.VisibleLine(text)))
+			continue
 		}
-		c.Print(strings.Join(lines, "\n") + "\n")
-		return
+		p.Line(p.Paint(draw.Dim, draw.Pad(name+":", 17, false)) + " " + ui.VisibleLine(text))
 	}
-	if prompt := d.Text("prompt"); prompt != "" {
-		p.Line("\n%s", strings.TrimSuffix(prompt, "\n"))
+	switch prompt := d.Text("prompt"); {
+	case prompt == "":
+	case p.Width > 0:
+		p.Line("")
+		p.Lines(p.Quote("  ", ui.Printable(prompt)))
+	default:
+		p.Line("\n" + strings.TrimSuffix(prompt, "\n"))
 	}
 	c.Print(p.String())
 }

@@ -263,7 +263,7 @@ func (m *Made) Full(s draw.Screen) []string {
 			inner := s
 			inner.Width = max(1, s.Width-4)
 			lines = append(lines, "  "+s.Paint(draw.Dim, label))
-			lines = append(lines, s.Behind("  ", inner.Value(v, true, ""))...)
+			lines = append(lines, s.Behind("  ", inner.Value(v, draw.Folds{AllRows: true, AllColumns: true}))...)
 		}
 	}
 	add("arguments", m.Args.OrEmpty())
@@ -323,7 +323,7 @@ func (m *Made) came(s draw.Screen) (figures string, below []string) {
 			return counts, nil
 		}
 	}
-	return size(s, len(s.Value(d.Result, true, ""))), nil
+	return size(s, len(s.Value(d.Result, draw.Folds{AllRows: true, AllColumns: true}))), nil
 }
 
 // size says how many lines a result has that are not shown.

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -37,28 +38,44 @@ func FullDescription(t *toolset.Info) *value.Dict {
 }
 
 // A Page describes a tool for a person.
-type Page struct{ ui.Page }
+type Page struct{ draw.Page }
+
+// NewPage returns a page for standard output.
+func NewPage(a *app.App) *Page { return &Page{draw.Page{Screen: a.ScreenOf(a.Out)}} }
 
 // Head writes the name of a tool, and why it cannot be used.
 func (p *Page) Head(t *toolset.Info) {
-	p.Line("%s — %s", p.Paint(ui.Bold, t.Name), ui.VisibleLine(t.DisplayTitle()))
+	name, dash := p.Paint(draw.Bold, t.Name), " — "
+	if p.ASCII {
+		dash = " - "
+	}
+	p.Text("", name+dash+ui.VisibleLine(t.DisplayTitle()))
 	if d := t.Deprecated; d != nil {
 		note := "DEPRECATED"
 		if d.Since != "" {
 			note += " since " + d.Since
 		}
-		p.Line("%s", p.Paint(ui.Magenta, ui.VisibleLine(note)))
+		p.alert(draw.Risk, ui.VisibleLine(note))
 		if d.Message != "" {
-			p.Text(d.Message)
+			p.Text("", ui.Printable(d.Message))
 		}
 		if d.Replacement != "" {
-			p.Line("Use %s instead.", ui.VisibleLine(d.Replacement))
+			p.Line("Use " + ui.VisibleLine(d.Replacement) + " instead.")
 		}
 	}
 	if t.State != toolset.Ready {
-		p.Line("%s", p.Paint(ui.Magenta, "Unavailable ("+string(t.State)+"): "+ui.VisibleLine(t.Reason)))
+		p.alert(draw.Failed, "Unavailable ("+string(t.State)+"): "+ui.VisibleLine(t.Reason))
 	}
 	p.Line("")
+}
+
+// alert writes why a tool should not be used, or cannot be.
+func (p *Page) alert(mark draw.Symbol, text string) {
+	if p.Width > 0 {
+		p.Lines(p.Message(mark, text))
+		return
+	}
+	p.Line(p.Paint(draw.Magenta, text))
 }
 
 // Facts writes how calls of a tool are handled.
@@ -78,7 +95,7 @@ func (p *Page) Params(t *tool.Tool, full bool) {
 	p.Title("Parameters")
 	shown, err := t.CallerParams()
 	if err != nil {
-		p.Line("  see the schema: cassidy tool schema %s", ui.VisibleLine(t.Name))
+		p.Line("  see the schema: cassidy tool schema " + ui.VisibleLine(t.Name))
 		return
 	}
 	if len(shown) == 0 {
@@ -88,7 +105,7 @@ func (p *Page) Params(t *tool.Tool, full bool) {
 	width := 0
 	for i := range shown {
 		shown[i].Name = ui.VisibleLine(shown[i].Name) // that of a schema can be any text
-		width = max(width, utf8.RuneCountInString(shown[i].Name))
+		width = max(width, draw.Cells(shown[i].Name))
 	}
 	for _, x := range shown {
 		need := "optional"
@@ -102,10 +119,30 @@ func (p *Page) Params(t *tool.Tool, full bool) {
 		if full {
 			facts = append(facts, constraints(&x)...)
 		}
-		p.Line("  %s  %s", p.Paint(ui.Bold, ui.Pad(x.Name, width)), p.Paint(ui.Dim, "("+strings.Join(facts, ", ")+")"))
-		if x.Description != "" {
-			p.WriteString(ui.Wrap(ui.Printable(x.Description), strings.Repeat(" ", width+4), ui.PageWidth))
+		p.param(x.Name, width, "("+strings.Join(facts, ", ")+")", ui.Printable(x.Description))
+	}
+}
+
+// param writes a parameter, and its description below.
+func (p *Page) param(name string, width int, facts, description string) {
+	first, below := "  "+p.Paint(draw.Bold, draw.Pad(name, width, false))+"  ", strings.Repeat(" ", width+4)
+	if p.Width <= 0 {
+		p.Line(first + p.Paint(draw.Dim, facts))
+	} else {
+		if width+4 > p.Most()/2 { // there is no room beside the name
+			p.Line("  " + p.Paint(draw.Bold, name))
+			first, below = "      ", "      "
 		}
+		for i, line := range draw.Wrap(draw.Pad("", draw.Cells(first), false), facts, p.Most()) {
+			if i == 0 {
+				p.Line(first + p.Paint(draw.Dim, strings.TrimLeft(line, " ")))
+				continue
+			}
+			p.Line(p.Paint(draw.Dim, line))
+		}
+	}
+	if description != "" {
+		p.Text(below, description)
 	}
 }
 
@@ -135,9 +172,9 @@ func constraints(x *tool.Param) (list []string) {
 // Call describes a call in full. command begins the command lines that make it, such as "cassidy tool run ".
 func (p *Page) Call(t *toolset.Info, command string) {
 	p.Head(t)
-	p.Text(t.Description)
+	p.Text("", ui.Printable(t.Description))
 	p.Title("Usage")
-	p.Line("  %s%s", command, Usage(&t.Tool))
+	p.Long("  ", command+strings.ReplaceAll(Usage(&t.Tool), "…", p.Dots()))
 	p.Params(&t.Tool, true)
 	if t.Returns != nil || t.ReturnsDoc != "" {
 		p.Title("Returns")
@@ -145,7 +182,7 @@ func (p *Page) Call(t *toolset.Info, command string) {
 		if t.Returns != nil {
 			kind = t.Returns.String()
 		}
-		p.WriteString(ui.Wrap(strings.TrimSuffix(kind+": "+ui.Printable(t.ReturnsDoc), ": "), "  ", ui.PageWidth))
+		p.Text("  ", strings.TrimSuffix(kind+": "+ui.Printable(t.ReturnsDoc), ": "))
 		if t.Returns != nil {
 			p.fields(t.Returns.Fields)
 		}
@@ -154,8 +191,8 @@ func (p *Page) Call(t *toolset.Info, command string) {
 }
 
 // HelpPage describes a tool in full.
-func HelpPage(t *toolset.Info, paint func(code, text string) string) string {
-	p := Page{ui.Page{Paint: paint}}
+func HelpPage(a *app.App, t *toolset.Info) string {
+	p := NewPage(a)
 	p.Call(t, "cassidy tool run ")
 	p.Facts(&t.Tool)
 	server := ServerOf(t.Name)
@@ -228,7 +265,7 @@ func (p *Page) fields(fields []tool.Param) {
 		width = max(width, len(f.Name))
 	}
 	for _, f := range fields {
-		p.WriteString(ui.Wrap(ui.Printable(f.Description), fmt.Sprintf("    %s  (%s) ", ui.Pad(ui.VisibleLine(f.Name), width), f.Type), ui.PageWidth))
+		p.Text(fmt.Sprintf("    %s  (%s) ", draw.Pad(ui.VisibleLine(f.Name), width, false), f.Type), ui.Printable(f.Description))
 	}
 }
 
@@ -242,11 +279,18 @@ func (p *Page) examples(t *tool.Tool, command string) {
 			p.Line("")
 		}
 		if e.Description != "" {
-			p.WriteString(ui.Wrap(ui.Printable(e.Description), "  ", ui.PageWidth))
+			p.Text("  ", ui.Printable(e.Description))
 		}
-		p.Line("    %s%s", command, ui.VisibleLine(t.Name+ShellArgs(e.Args)))
+		p.Long("    ", command+ui.VisibleLine(t.Name+ShellArgs(e.Args)))
 		if e.HasExpect {
-			p.Line("    → %s", ui.Brief(value.FormatJSON(e.Expect, ""), ui.PageWidth-6))
+			arrow, room := "→ ", 80
+			if p.Width > 0 {
+				room = p.Most()
+			}
+			if p.ASCII {
+				arrow = "= "
+			}
+			p.Line("    " + arrow + p.Cut(ui.VisibleLine(value.FormatJSON(e.Expect, "")), room-6))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/internal/folder"
@@ -93,12 +94,20 @@ func (c *command) list(*cli.Context) error {
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("settings", value.List(ui.Map(fields, func(f config.Field) value.Value { return dict(&f) }))))
 	}
+	if s := c.ScreenOf(c.Out); s.Width > 0 {
+		t := &draw.Table{Columns: []draw.Column{{Name: "setting", Whole: true}, {Name: "value"}, {Name: "from", Rank: 1, Dim: true}}, AllRows: true}
+		for i := range fields {
+			t.Rows = append(t.Rows, []string{ui.VisibleLine(fields[i].Name()), ui.VisibleLine(text(fields[i].Value)), ui.VisibleLine(from(&fields[i]))})
+		}
+		c.Print(strings.Join(s.Table(t, ""), "\n") + "\n")
+		return nil
+	}
 	var names, values []string
 	for i := range fields {
 		names, values = append(names, fields[i].Name()), append(values, ui.CutShown(text(fields[i].Value), 48))
 	}
 	for i := range fields {
-		c.Print(ui.Pad(names[i], widest(names)) + "  " + ui.Pad(values[i], widest(values)) + "  " + ui.VisibleLine(from(&fields[i])) + "\n")
+		c.Print(draw.Pad(names[i], widest(names), false) + "  " + draw.Pad(values[i], widest(values), false) + "  " + ui.VisibleLine(from(&fields[i])) + "\n")
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/scratch"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -238,12 +239,19 @@ func (d *demo) shell(args []string) string {
 
 // say explains the next step.
 func (d *demo) say(title, text string) {
-	paint := d.Paint()
-	d.Print("\n" + paint(ui.Bold, title) + "\n" + text + "\n\n")
+	p := draw.Page{Screen: d.ScreenOf(d.Out)}
+	p.Title(title)
+	if p.Width > 0 {
+		p.Text("", text)
+	} else {
+		p.Line(text)
+	}
+	p.Line("")
+	d.Print(p.String())
 }
 
 // typed shows a command line.
-func (d *demo) typed(line string) { d.Print(d.Paint()(ui.Bold, "$ "+line) + "\n") }
+func (d *demo) typed(line string) { d.Print(d.ScreenOf(d.Out).Paint(draw.Bold, "$ "+line) + "\n") }
 
 // pause waits for Enter.
 func (d *demo) pause() error {

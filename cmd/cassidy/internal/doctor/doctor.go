@@ -14,6 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/project"
@@ -238,29 +239,43 @@ func (c *command) checkTrust(h *host.Host) []finding {
 func (c *command) printFindings(findings []finding) error {
 	bad := false
 	list := value.List{}
-	paint := c.Paint()
-	var b strings.Builder
+	p := draw.Page{Screen: c.ScreenOf(c.Out)}
 	for _, f := range findings {
 		bad = bad || f.bad
 		list = append(list, value.NewDict("name", f.name, "value", f.value, "ok", !f.bad, "suggestion", f.hint))
-		mark := paint(ui.Green, "✓")
-		if f.bad {
-			mark = paint(ui.Red, "✗")
-		}
-		b.WriteString(mark + " " + strings.TrimPrefix(ui.Wrap(ui.Pad(f.name+":", 10)+ui.VisibleLine(f.value), "  ", ui.PageWidth), "  "))
-		if f.hint != "" {
-			b.WriteString(ui.Wrap("→ "+ui.VisibleLine(f.hint), "    ", ui.PageWidth))
-		}
+		writeFinding(&p, &f)
 	}
 	if c.JSON {
 		if err := c.PrintJSON(value.NewDict("ok", !bad, "findings", list)); err != nil {
 			return err
 		}
 	} else {
-		c.Print(b.String())
+		c.Print(p.String())
 	}
 	if bad {
 		return ui.ErrSilent
 	}
 	return nil
+}
+
+// writeFinding writes a finding, and what to do about it below.
+func writeFinding(p *draw.Page, f *finding) {
+	mark := draw.Done
+	if f.bad {
+		mark = draw.Failed
+	}
+	text, hint := ui.VisibleLine(f.value), ui.VisibleLine(f.hint)
+	if p.Width > 0 {
+		p.Lines(p.Screen.Fact(mark, draw.Pad(f.name, 8, false), text))
+		if hint != "" {
+			p.Lines(p.Hint("  ", hint))
+		}
+		return
+	}
+	lines := draw.Page{Screen: p.Screen}
+	lines.Text("  ", f.name+": "+text)
+	p.Line(p.Mark(mark) + strings.TrimSuffix(strings.TrimPrefix(lines.String(), " "), "\n"))
+	if hint != "" {
+		p.Text("    ", "→ "+hint)
+	}
 }

@@ -20,6 +20,7 @@ func TestScreens(t *testing.T) {
 		{"LANG=en_US.UTF-8", 80, Screen{Width: 80, Color: true}},
 		{"", 80, Screen{Width: 80, Color: true}},
 		{"", 0, Screen{}},
+		{"LANG=C CASSIDY_PLAIN=1", 0, Screen{}},
 		{"LANG=C", 80, Screen{Width: 80, Color: true, ASCII: true}},
 		{"LANG=C CASSIDY_PLAIN=1 CASSIDY_ASCII=1", 0, Screen{}},
 		{"LC_ALL=C LANG=en_US.UTF-8", 80, Screen{Width: 80, Color: true, ASCII: true}},

@@ -14,6 +14,8 @@ type Column struct {
 	// Rank says which columns are left out first where a table is too wide: those with the highest.
 	Rank int
 	Dim  bool // what may be skipped
+	// Whole says that its texts are not cut.
+	Whole bool
 }
 
 // A Table is a table without borders.
@@ -148,7 +150,7 @@ func allColumns(columns []Column) (shown []int) {
 // stays. It makes the widest texts shorter. The columns are nil if they do not fit.
 func fit(columns []Column, widths []int, room int) (shown []int, left []string) {
 	least := func(i int) int {
-		if columns[i].Right {
+		if columns[i].Right || columns[i].Whole {
 			return widths[i]
 		}
 		return min(widths[i], leastText)
@@ -163,14 +165,17 @@ func fit(columns []Column, widths []int, room int) (shown []int, left []string) 
 		if worst < 0 {
 			return nil, nil
 		}
-		left = append(left, columns[shown[worst]].Name)
 		shown = slices.Delete(shown, worst, worst+1)
+	}
+	for i, c := range columns {
+		if !slices.Contains(shown, i) {
+			left = append(left, c.Name)
+		}
 	}
 	for total(shown, func(i int) int { return widths[i] }) > room {
 		widest := slices.MaxFunc(shown, func(a, b int) int { return cmp.Compare(widths[a]-least(a), widths[b]-least(b)) })
 		widths[widest]--
 	}
-	slices.Reverse(left)
 	return shown, left
 }
 

@@ -75,6 +75,9 @@ func Number(f float64) string {
 	return strconv.FormatFloat(f, 'g', 6, 64)
 }
 
+// Thousands writes a number with its thousands separated, from 10,000 on.
+func Thousands(n int) string { return group("", strconv.Itoa(n)) }
+
 // group separates the thousands of a number from 10,000 on. What identifies something stays as it is.
 func group(name, number string) string {
 	digits, fraction, _ := strings.Cut(strings.TrimPrefix(number, "-"), ".")

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/lockfile"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -114,8 +115,17 @@ func (c *command) check(changes []lockfile.Change) error {
 }
 
 func (c *command) show(changes []lockfile.Change) {
+	s := c.ScreenOf(c.Out)
 	for _, x := range changes {
-		c.Print(ui.Printable(x.Subject+": "+x.Text) + "\n")
+		text := ui.Printable(x.Subject + ": " + x.Text)
+		if s.Width > 0 {
+			mark := draw.None
+			if x.Capability {
+				mark = draw.Risk
+			}
+			text = strings.Join(s.Quoted(mark, text), "\n")
+		}
+		c.Print(text + "\n")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
@@ -165,7 +166,7 @@ func (c *command) added(f *serverFile, names []string, trusted, facts bool) erro
 		list := ui.Map(servers, func(s mcpfile.Server) value.Value { return serverDict(&s) })
 		return c.PrintJSON(value.NewDict("file", f.shown, "added", value.List(list), "trusted", trusted))
 	}
-	p := ui.Page{Paint: c.Paint()}
+	p := draw.Page{Screen: c.ScreenOf(c.Out)}
 	missing := map[string]bool{}
 	for i := range servers {
 		if facts {
@@ -196,14 +197,30 @@ func (c *command) added(f *serverFile, names []string, trusted, facts bool) erro
 const factWidth = 10
 
 // writeFacts writes what a server does and may do.
-func writeFacts(p *ui.Page, s *mcpfile.Server) {
+func writeFacts(p *draw.Page, s *mcpfile.Server) {
 	for i, f := range s.Facts() {
-		if i == 0 {
-			p.Line("%s  %s", p.Paint(ui.Bold, ui.VisibleLine(f.Name)), ui.VisibleLine(f.Value))
-			continue
+		name, text := ui.VisibleLine(f.Name), ui.VisibleLine(f.Value)
+		switch {
+		case i > 0:
+			writeFact(p, draw.None, name, text)
+		case p.Width > 0:
+			p.Text("  ", p.Paint(draw.Bold, name)+"  "+text)
+		default:
+			p.Line(p.Paint(draw.Bold, name) + "  " + text)
 		}
-		p.Line("  %s %s", ui.Pad(f.Name, factWidth), ui.VisibleLine(f.Value))
 	}
+}
+
+// writeFact writes a fact about a server. A mark is for what is wrong with it.
+func writeFact(p *draw.Page, mark draw.Symbol, name, text string) {
+	switch name = draw.Pad(name, factWidth, false); {
+	case p.Width > 0:
+		p.Lines(p.Screen.Fact(mark, name, text))
+		return
+	case mark != draw.None:
+		name = p.Paint(draw.Magenta, name)
+	}
+	p.Line("  " + name + " " + text)
 }
 
 // serverDict returns a server as --json prints it.

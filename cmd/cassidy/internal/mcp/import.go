@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
@@ -137,20 +138,24 @@ func (s *foreign) server() (*mcpfile.Server, error) {
 }
 
 func (c *command) printForeign(found []foreign) {
-	p := ui.Page{Paint: c.Paint()}
+	p := draw.Page{Screen: c.ScreenOf(c.Out)}
 	for i := range found {
 		s := &found[i]
 		if server, err := s.server(); err == nil && s.problem == "" {
 			writeFacts(&p, server)
 		} else {
-			p.Line("%s", p.Paint(ui.Bold, ui.VisibleLine(s.name)))
+			indent := ""
+			if p.Width > 0 {
+				indent = "  "
+			}
+			p.Line(indent + p.Paint(draw.Bold, ui.VisibleLine(s.name)))
 		}
-		p.Line("  %s %s", ui.Pad("from", factWidth), ui.VisibleLine(s.from))
+		writeFact(&p, draw.None, "from", ui.VisibleLine(s.from))
 		for _, note := range s.notes {
-			p.Line("  %s %s", ui.Pad("note", factWidth), ui.VisibleLine(note))
+			writeFact(&p, draw.None, "note", ui.VisibleLine(note))
 		}
 		if s.problem != "" {
-			p.Line("  %s %s", p.Paint(ui.Magenta, ui.Pad("skipped", factWidth)), ui.VisibleLine(s.problem))
+			writeFact(&p, draw.Risk, "skipped", ui.VisibleLine(s.problem))
 		}
 	}
 	c.Print(p.String())
@@ -160,7 +165,8 @@ func (c *command) printForeign(found []foreign) {
 func (c *command) chooseForeign(ctx context.Context, usable []foreign) (chosen []foreign, err error) {
 	in := c.Terminal(c.In)
 	for _, s := range usable {
-		in.Print("attach " + ui.VisibleLine(s.name) + "? [y/N] ")
+		screen := c.ScreenOf(c.Err)
+		in.Print(screen.Mark(draw.Asks) + " Attach " + ui.VisibleLine(s.name) + "?  " + screen.Prompt("y yes", "N no"))
 		line, err := in.ReadLine(ctx)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

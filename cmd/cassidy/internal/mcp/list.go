@@ -102,51 +102,35 @@ func stateOf(f *mcpfile.Found) toolset.State {
 	return toolset.Ready
 }
 
-// maxShownName is the width of the column of names.
-const maxShownName = 30
-
 func (c *command) printServers(servers []mcpfile.Found, states map[string]reviewState) {
-	width := 0
-	for i := range servers {
-		width = max(width, min(len(servers[i].Name), maxShownName))
-	}
-	s := c.ScreenOf(c.Out)
-	p := ui.Page{Paint: s.Paint}
+	p := draw.Page{Screen: c.ScreenOf(c.Out)}
+	var entries []draw.Entry
 	for i := range servers {
 		f := &servers[i]
-		name, what := ui.VisibleLine(f.Name), ui.VisibleLine(strings.TrimPrefix(f.Facts()[0].Value, "starts "))
-		marks := marksOf(f, states[f.Name])
-		if s.Width > 0 {
-			mark := draw.None
-			if !f.Trusted || !states[f.Name].reviewed || states[f.Name].changed != "" {
-				mark = draw.Risk
-			}
-			lines := s.Head(mark, s.Paint(draw.Bold, name), ui.VisibleLine(s.Own(strings.Join(marks, " · "))))
-			p.Line("%s", strings.Join(append(lines, s.Quote("  ", what)...), "\n"))
-			continue
+		marks := []string{kindOf(&f.Server), string(f.Location), string(stateOf(f))}
+		if f.Location == tool.Project && !f.Trusted {
+			marks[2] += ": " + c.Reason(f.Reason)
 		}
-		p.Line("%s  %s", ui.Pad(name, width), what)
-		p.Line("%s  %s", ui.Pad("", width), p.Paint(ui.Dim, ui.VisibleLine("["+strings.Join(marks, " · ")+"]")))
+		if states[f.Name].signedIn {
+			marks = append(marks, "signed in")
+		}
+		switch state := states[f.Name]; {
+		case f.Trusted && state.changed != "":
+			marks[2] = "changed since the review"
+		case f.Trusted && state.reviewed:
+			marks = append(marks, ui.Count(state.tools, "tool"))
+		case f.Trusted:
+			marks[2] = "unreviewed"
+		}
+		mark := draw.Asks // for a review
+		if f.Trusted && states[f.Name].reviewed && states[f.Name].changed == "" {
+			mark = draw.None
+		}
+		entries = append(entries, draw.Entry{
+			Mark: mark, Name: ui.VisibleLine(f.Name), Text: ui.VisibleLine(strings.TrimPrefix(f.Facts()[0].Value, "starts ")), Whole: true,
+			Remarks: ui.Map(marks, ui.VisibleLine),
+		})
 	}
+	p.List("", draw.NameWidth(ui.Map(servers, func(f mcpfile.Found) string { return f.Name })), entries)
 	c.Print(p.String())
-}
-
-// marksOf says what is known of a server: how it is reached, where it is defined, and whether its tools can be used.
-func marksOf(f *mcpfile.Found, state reviewState) []string {
-	marks := []string{kindOf(&f.Server), string(f.Location), string(stateOf(f))}
-	if f.Location == tool.Project && !f.Trusted {
-		marks[2] += ": " + f.Reason
-	}
-	if state.signedIn {
-		marks = append(marks, "signed in")
-	}
-	switch {
-	case f.Trusted && state.changed != "":
-		marks[2] = "changed since the review"
-	case f.Trusted && state.reviewed:
-		marks = append(marks, ui.Count(state.tools, "tool"))
-	case f.Trusted:
-		marks[2] = "unreviewed"
-	}
-	return marks
 }

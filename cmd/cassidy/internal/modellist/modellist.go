@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -49,7 +49,7 @@ func (c *command) list(ctx *cli.Context) error {
 	if c.JSON {
 		err = c.PrintJSON(jsonOf(groups, standard))
 	} else {
-		c.Print(table(groups, standard, c.Paint()))
+		c.Print(table(groups, standard, c.ScreenOf(c.Out)))
 		c.report(groups)
 	}
 	if err == nil && slices.ContainsFunc(groups, func(g models.Group) bool { return g.Err != nil }) {
@@ -133,7 +133,7 @@ const (
 )
 
 // table returns the models as a table, or "" for none.
-func table(groups []models.Group, standard string, paint func(code, text string) string) string {
+func table(groups []models.Group, standard string, s draw.Screen) string {
 	rows := [][]string{{"model", "context", "reply", "input", "cached", "output"}}
 	marked, tiered := false, false
 	for _, g := range groups {
@@ -152,20 +152,28 @@ func table(groups []models.Group, standard string, paint func(code, text string)
 	if len(rows) == 1 {
 		return ""
 	}
-	p := ui.Page{Paint: paint}
-	for i, line := range lines(rows) {
-		if i == 0 {
-			line = paint(ui.Bold, line)
+	p := draw.Page{Screen: s}
+	mark(rows)
+	if s.Width > 0 {
+		p.Lines(s.Table(&draw.Table{AllRows: true, Rows: rows[1:], Columns: []draw.Column{
+			{Name: rows[0][0], Whole: true}, {Name: rows[0][1], Right: true, Rank: 1}, {Name: rows[0][2], Right: true, Rank: 3},
+			{Name: rows[0][3], Right: true}, {Name: rows[0][4], Right: true, Rank: 2}, {Name: rows[0][5], Right: true},
+		}}, ""))
+	} else {
+		for i, line := range lines(rows) {
+			if i == 0 {
+				line = s.Paint(draw.Bold, line)
+			}
+			p.Line(line)
 		}
-		p.Line("%s", line)
 	}
 	p.Line("")
-	p.Line("%s", "Sizes are in tokens, prices in US dollars for a million tokens; \"-\" means unknown.")
+	p.Long("", "Sizes are in tokens, prices in US dollars for a million tokens; \"-\" means unknown.")
 	if marked {
-		p.Line("%s", markDefault+" is used without --model.")
+		p.Long("", markDefault+" is used without --model.")
 	}
 	if tiered {
-		p.Line("%s", markTiers+" costs more if the input is long; --json has these prices.")
+		p.Long("", markTiers+" costs more if the input is long; --json has these prices.")
 	}
 	return p.String()
 }
@@ -185,23 +193,28 @@ func row(name string, l *model.Listing) []string {
 	return cells
 }
 
-// lines aligns cells: the first one to the left, numbers to the right. The last column has a
-// place for its mark.
-func lines(rows [][]string) []string {
+// mark makes a place for the marks of the last column.
+func mark(rows [][]string) {
 	last := len(rows[0]) - 1
-	widths := make([]int, last+1)
 	for _, r := range rows {
 		if !strings.HasSuffix(r[last], " "+markTiers) {
 			r[last] += "  "
 		}
+	}
+}
+
+// lines aligns cells: the first one to the left, numbers to the right.
+func lines(rows [][]string) []string {
+	widths := make([]int, len(rows[0]))
+	for _, r := range rows {
 		for i, cell := range r {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], draw.Cells(cell))
 		}
 	}
 	return ui.Map(rows, func(r []string) string {
-		line := ui.Pad(r[0], widths[0])
+		line := draw.Pad(r[0], widths[0], false)
 		for i, cell := range r[1:] {
-			line += "  " + strings.Repeat(" ", widths[i+1]-utf8.RuneCountInString(cell)) + cell
+			line += "  " + draw.Pad(cell, widths[i+1], true)
 		}
 		return strings.TrimRight(line, " ")
 	})

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/runtime/model"
 )
@@ -29,15 +30,27 @@ Sizes are in tokens, prices in US dollars for a million tokens; "-" means unknow
 * is used without --model.
 + costs more if the input is long; --json has these prices.
 `
-	plain := func(_, text string) string { return text }
-	got := table(groups, "a:free", plain)
+	got := table(groups, "a:free", draw.Screen{})
 	if strings.TrimSpace(got) != strings.TrimSpace(want) {
 		t.Errorf("table:\n%s\nwant:%s", got, want)
 	}
-	if got := table(groups[2:], "", plain); got != "" {
+	narrow := `
+model            input      output
+a:free *          0.00        0.00
+a:größer         10.00       50.00 +
+b:x⟨U+001B⟩[31m      -           -
+b:y               0.30  1000000.00
+▸ 3 columns: context reply cached
+
+Sizes are in tokens, prices in US
+`
+	if got := table(groups, "a:free", draw.Screen{Width: 40}); !strings.HasPrefix(got, strings.Trim(narrow, "\n")) {
+		t.Errorf("table on a narrow terminal:\n%s\nwant:%s", got, narrow)
+	}
+	if got := table(groups[2:], "", draw.Screen{}); got != "" {
 		t.Errorf("the table of no models is %q", got)
 	}
-	if got := table(groups[1:2], "a:free", plain); strings.Contains(got, "* ") || strings.Contains(got, "+ ") {
+	if got := table(groups[1:2], "a:free", draw.Screen{}); strings.Contains(got, "* ") || strings.Contains(got, "+ ") {
 		t.Errorf("marks that are not used are explained:\n%s", got)
 	}
 }

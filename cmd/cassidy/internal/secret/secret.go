@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/keyring"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/config"
@@ -359,8 +360,20 @@ func (c *command) list(ctx *cli.Context) error {
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("secrets", list))
 	}
+	if s := c.ScreenOf(c.Out); s.Width > 0 && len(rows) > 0 {
+		t := &draw.Table{Columns: []draw.Column{{Name: "secret", Whole: true}, {Name: "state", Whole: true}, {Name: "kept in"}}, AllRows: true}
+		for _, row := range rows {
+			mark := draw.Failed
+			if row[1] == "set" {
+				mark = draw.Done
+			}
+			t.Rows, t.Marks = append(t.Rows, []string{row[0], row[1], ui.VisibleLine(row[2])}), append(t.Marks, mark)
+		}
+		c.Print(strings.Join(s.Table(t, ""), "\n") + "\n")
+		return nil
+	}
 	for _, row := range rows {
-		c.Print(ui.Pad(row[0], width) + "  " + ui.Pad(row[1], len("too short")) + "  " + ui.VisibleLine(row[2]) + "\n")
+		c.Print(draw.Pad(row[0], width, false) + "  " + draw.Pad(row[1], len("too short"), false) + "  " + ui.VisibleLine(row[2]) + "\n")
 	}
 	if len(names) == 0 {
 		c.Note("there are no secrets; to add one: cassidy secret set NAME")

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -94,12 +95,11 @@ func skillDict(s *skill.Skill) *value.Dict {
 // printSkills prints skills by location, in their order.
 func (c *command) printSkills(skills []skill.Skill) {
 	count := map[tool.Location]int{}
-	width := 0
 	for i := range skills {
 		count[skills[i].Location]++
-		width = max(width, min(len(skills[i].Key), 28))
 	}
-	p := ui.Page{Paint: c.Paint()}
+	width := draw.NameWidth(ui.Map(skills, func(s skill.Skill) string { return s.Key }))
+	p := draw.Page{Screen: c.ScreenOf(c.Out)}
 	var group tool.Location
 	for i := range skills {
 		s := &skills[i]
@@ -108,16 +108,19 @@ func (c *command) printSkills(skills []skill.Skill) {
 				p.Line("")
 			}
 			group = s.Location
-			p.Line("%s", p.Paint(ui.Bold, fmt.Sprintf("%s (%d)", group, count[group])))
+			p.Line(p.Paint(draw.Bold, fmt.Sprintf("%s (%d)", group, count[group])))
 		}
-		p.Line("  %s  %s", ui.Pad(ui.VisibleLine(s.Key), width), ui.Brief(s.Description, ui.PageWidth-4-width))
-		p.Line("  %s  %s", ui.Pad("", width), p.Paint(ui.Dim, ui.VisibleLine("["+strings.Join(skillMarks(s), " · ")+"]")))
+		mark := draw.None
+		if !s.Trusted {
+			mark = draw.Asks
+		}
+		p.List("  ", width, []draw.Entry{{Mark: mark, Name: ui.VisibleLine(s.Key), Text: ui.VisibleLine(s.Description), Remarks: ui.Map(c.skillMarks(s), ui.VisibleLine)}})
 	}
 	c.Print(p.String())
 }
 
 // skillMarks describes how a skill is used, and its problems.
-func skillMarks(s *skill.Skill) []string {
+func (c *command) skillMarks(s *skill.Skill) []string {
 	how := "manual"
 	if s.Auto {
 		how = "auto"
@@ -133,7 +136,7 @@ func skillMarks(s *skill.Skill) []string {
 		marks = append(marks, "requires: "+strings.Join(s.Requires, ", "))
 	}
 	if !s.Trusted {
-		marks = append(marks, string(toolset.Untrusted)+": "+s.Reason)
+		marks = append(marks, string(toolset.Untrusted)+": "+c.Reason(s.Reason))
 	}
 	return append(marks, s.Warnings...)
 }

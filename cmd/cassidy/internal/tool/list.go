@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -94,32 +94,37 @@ func selected(h *host.Host, words []string) ([]toolset.Head, error) {
 // printList prints tools by group, a line each.
 func (c *command) printList(tools []toolset.Head) {
 	groups := map[string][]*toolset.Head{}
-	width := 0
+	var names []string
 	for i := range tools {
 		t := &tools[i]
 		groups[t.DisplayGroup()] = append(groups[t.DisplayGroup()], t)
-		width = max(width, min(len(t.Name), 28))
+		names = append(names, t.Name)
 	}
-	paint := c.Paint()
-	var b bytes.Buffer
-	b.Grow(160 * len(tools)) // a guess
+	width := draw.NameWidth(names)
+	p := draw.Page{Screen: c.ScreenOf(c.Out)}
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
-		fmt.Fprintf(&b, "%s\n", paint(ui.Bold, fmt.Sprintf("%s (%d)", ui.VisibleLine(group), len(groups[group]))))
+		p.Line(p.Paint(draw.Bold, fmt.Sprintf("%s (%d)", ui.VisibleLine(group), len(groups[group]))))
 		members := groups[group]
 		slices.SortStableFunc(members, func(x, y *toolset.Head) int { return strings.Compare(x.Name, y.Name) })
-		for _, t := range members {
-			writeTool(&b, t, width, paint)
-		}
-		b.WriteString("\n")
+		p.List("  ", width, ui.Map(members, c.entryOf))
+		p.Line("")
 	}
-	_, _ = c.Out.Write(b.Bytes())
+	c.Print(p.String())
 }
 
-// writeTool writes the line of a tool, and a line of its marks if it has any.
-func writeTool(b *bytes.Buffer, t *toolset.Head, width int, paint func(code, text string) string) {
+// entryOf describes a tool in the list.
+func (c *command) entryOf(t *toolset.Head) draw.Entry {
 	marks := make([]string, 0, 4)
-	if t.State != toolset.Ready {
-		marks = append(marks, string(t.State)+": "+t.Reason)
+	mark := draw.None
+	switch t.State {
+	case toolset.Ready:
+	case toolset.Untrusted:
+		mark = draw.Asks
+	default:
+		mark = draw.Failed
+	}
+	if mark != draw.None {
+		marks = append(marks, string(t.State)+": "+c.Reason(t.Reason))
 	}
 	if t.NeedsApproval() {
 		marks = append(marks, "asks before it runs")
@@ -136,13 +141,7 @@ func writeTool(b *bytes.Buffer, t *toolset.Head, width int, paint func(code, tex
 	default:
 		marks = append(marks, string(t.Location))
 	}
-	for _, text := range []string{"  ", ui.Pad(t.Name, width), "  ", ui.Brief(t.Summary(), ui.PageWidth-4-width), "\n"} {
-		b.WriteString(text)
-	}
-	if len(marks) > 0 {
-		b.WriteString(paint(ui.Dim, "  "+ui.Pad("", width)+"  ["+strings.Join(value.Map(marks, ui.VisibleLine), " · ")+"]"))
-		b.WriteByte('\n')
-	}
+	return draw.Entry{Mark: mark, Name: t.Name, Text: ui.VisibleLine(t.Summary()), Remarks: ui.Map(marks, ui.VisibleLine)}
 }
 
 func (c *command) listFooter(location string, tools []toolset.Head) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/faults"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
@@ -239,7 +241,7 @@ func (v *validation) report(name string, t toolset.Info, file string, err error)
 		return
 	}
 	if !v.JSON {
-		v.Print(validPage(&t, found, v.Paint()))
+		v.Print(validPage(&t, found, v.ScreenOf(v.Out)))
 	}
 	warnings := ui.Map(found, func(d diagnostic.Diagnostic) string { return d.Message })
 	v.reports = append(v.reports, value.NewDict("name", t.Name, "valid", true, "state", string(t.State), "warnings", ui.Texts(warnings), "diagnostics", diagnostics))
@@ -274,45 +276,69 @@ func (v *validation) invalid(name string, err error, found []diagnostic.Diagnost
 		"column", int64(e.Pos.Col), "reason", e.Message(), "suggestion", e.Hint, "diagnostics", diagnostics)
 }
 
-func validPage(t *toolset.Info, found []diagnostic.Diagnostic, paint func(code, text string) string) string {
-	var b strings.Builder
-	tick := func(format string, args ...any) {
-		fmt.Fprintf(&b, "%s %s\n", paint(ui.Green, "✓"), ui.Sprintf(format, args...))
-	}
-	tick("Tool name: %s", t.Name)
-	tick("Description: %s", ui.CutShown(t.Summary(), ui.PageWidth-16))
-	tick("Group: %s", t.DisplayGroup())
-	tick("Risky: %v", t.NeedsApproval())
-	tick("Parameters (%d)", len(t.Params))
-	for _, p := range t.Params {
-		need := "optional"
-		if p.Required {
-			need = "required"
-		}
-		if p.FromHost {
-			need = "set by the host"
-		}
-		fmt.Fprintf(&b, "    %s (%s, %s)\n", ui.VisibleLine(p.Name), p.Type, need)
-	}
-	tick("Needs: %s", cmp.Or(ui.Join(t.Needs), calls.NoNeeds))
-	if limits := calls.LimitsText(t.Limits); limits != "" {
-		tick("Limits: %s", limits)
-	}
-	if t.Timeout > 0 {
-		tick("Timeout: %s", t.Timeout)
-	}
-	if len(t.Examples) > 0 {
-		tick("Examples (%d), with valid arguments", len(t.Examples))
-	}
-	tick("Handler function is valid")
-	for i := range found {
-		d := &found[i]
-		fmt.Fprintf(&b, "%s %s\n", paint(ui.Magenta, "!"), ui.VisibleLine(fmt.Sprintf("line %d: %s", d.Pos.Line, d.Message)))
-	}
+func validPage(t *toolset.Info, found []diagnostic.Diagnostic, s draw.Screen) string {
+	p := draw.Page{Screen: s}
 	ready := "ready to use"
 	if t.State == toolset.Untrusted {
 		ready = "untrusted: " + ui.VisibleLine(t.Reason)
 	}
-	fmt.Fprintf(&b, "%s is valid and %s\n", t.Name, ready)
-	return b.String()
+	ready = t.Name + " is valid and " + ready
+	if s.Width > 0 {
+		p.Lines(s.Message(draw.Done, ready))
+	}
+	fact := func(name, text string) {
+		if text = ui.VisibleLine(text); s.Width > 0 {
+			p.Lines(s.Fact(draw.None, draw.Pad(name, 11, false), text))
+			return
+		}
+		p.Line(s.Mark(draw.Done) + " " + name + ": " + text)
+	}
+	fact("Tool name", t.Name)
+	summary := t.Summary()
+	if s.Width <= 0 {
+		summary = ui.CutShown(summary, 64)
+	}
+	fact("Description", summary)
+	fact("Group", t.DisplayGroup())
+	fact("Risky", strconv.FormatBool(t.NeedsApproval()))
+	tick := func(text string) { p.Line(s.Mark(draw.Done) + " " + text) }
+	if s.Width > 0 {
+		tick = func(text string) { p.Lines(s.Message(draw.None, text)) }
+	}
+	tick(fmt.Sprintf("Parameters (%d)", len(t.Params)))
+	for i := range t.Params {
+		x := &t.Params[i]
+		need := "optional"
+		if x.Required {
+			need = "required"
+		}
+		if x.FromHost {
+			need = "set by the host"
+		}
+		p.Long("    ", fmt.Sprintf("%s (%s, %s)", ui.VisibleLine(x.Name), x.Type, need))
+	}
+	fact("Needs", cmp.Or(ui.Join(t.Needs), calls.NoNeeds))
+	if limits := calls.LimitsText(t.Limits); limits != "" {
+		fact("Limits", limits)
+	}
+	if t.Timeout > 0 {
+		fact("Timeout", t.Timeout.String())
+	}
+	if len(t.Examples) > 0 {
+		tick(fmt.Sprintf("Examples (%d), with valid arguments", len(t.Examples)))
+	}
+	tick("Handler function is valid")
+	for i := range found {
+		d := &found[i]
+		text := ui.VisibleLine(fmt.Sprintf("line %d: %s", d.Pos.Line, d.Message))
+		if s.Width > 0 {
+			p.Lines(s.Message(draw.Risk, text))
+			continue
+		}
+		p.Line(s.Mark(draw.Risk) + " " + text)
+	}
+	if s.Width <= 0 {
+		p.Line(ready)
+	}
+	return p.String()
 }

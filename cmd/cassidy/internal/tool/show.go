@@ -8,6 +8,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -59,9 +60,9 @@ func infoCommand(c *command) *cli.Command {
 			if c.JSON {
 				return c.PrintJSON(calls.Describe(&t))
 			}
-			p := calls.Page{Page: ui.Page{Paint: c.Paint()}}
+			p := calls.NewPage(c.App)
 			p.Head(&t)
-			p.Text(t.Summary())
+			p.Text("", ui.Printable(t.Summary()))
 			p.Facts(&t.Tool)
 			p.Params(&t.Tool, false)
 			c.Print(p.String())
@@ -77,7 +78,7 @@ func helpCommand(c *command) *cli.Command {
 			if c.JSON {
 				return c.PrintJSON(calls.FullDescription(&t))
 			}
-			c.Print(calls.HelpPage(&t, c.Paint()))
+			c.Print(calls.HelpPage(c.App, &t))
 			return nil
 		}),
 	}
@@ -146,13 +147,23 @@ func (c *command) printOverhead(names []string, each []int, total int) {
 	for _, name := range names {
 		width = max(width, len(name))
 	}
-	p := calls.Page{Page: ui.Page{Paint: c.Paint()}}
-	p.Line("%s  %6d tokens", ui.Pad("base", width), tool.BaseOverhead)
-	for i, name := range names {
-		p.Line("%s  %6d", ui.Pad(name, width), each[i])
+	share := fmt.Sprintf("(%.1f%% of %dk token limit)", percentOfLimit(total), tool.TokenLimit/1000)
+	if s := c.ScreenOf(c.Out); s.Width > 0 {
+		t := &draw.Table{Columns: []draw.Column{{Name: "tool"}, {Name: "tokens", Right: true}}, Rows: [][]string{{"base", draw.Thousands(tool.BaseOverhead)}}, AllRows: true}
+		for i, name := range names {
+			t.Rows = append(t.Rows, []string{ui.VisibleLine(name), draw.Thousands(each[i])})
+		}
+		t.Rows = append(t.Rows, []string{"total", draw.Thousands(total)})
+		c.Print(strings.Join(append(s.Table(t, ""), s.Paint(draw.Dim, share)), "\n") + "\n")
+	} else {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s  %6d tokens\n", draw.Pad("base", width, false), tool.BaseOverhead)
+		for i, name := range names {
+			fmt.Fprintf(&b, "%s  %6d\n", draw.Pad(name, width, false), each[i])
+		}
+		fmt.Fprintf(&b, "%s  %6d %s\n", s.Paint(draw.Bold, draw.Pad("total", width, false)), total, share)
+		c.Print(b.String())
 	}
-	p.Line("%s  %6d (%.1f%% of %dk token limit)", p.Paint(ui.Bold, ui.Pad("total", width)), total, percentOfLimit(total), tool.TokenLimit/1000)
-	c.Print(p.String())
 	if 10*total > tool.TokenLimit {
 		c.Warn("the tools take more than 10%% of the token limit: offer fewer tools, such as a group or a preset")
 	}

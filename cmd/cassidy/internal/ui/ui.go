@@ -293,6 +293,14 @@ type Held struct {
 	Stream io.Writer
 }
 
+// Reason returns why a file is not used, as a list shows it: on a terminal, the message below the list says how to review.
+func (p *Printer) Reason(reason string) string {
+	if IsTerminal(p.Out) {
+		return strings.TrimSuffix(reason, "; run cassidy trust")
+	}
+	return reason
+}
+
 // ScreenOf returns how lines are drawn on a stream.
 func (p *Printer) ScreenOf(w io.Writer) draw.Screen {
 	width := 0

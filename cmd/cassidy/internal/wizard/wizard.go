@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/secret"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
@@ -71,7 +72,8 @@ func (w *wizard) ask(question, otherwise string) (string, error) {
 	if otherwise != "" {
 		question += " [" + otherwise + "]"
 	}
-	w.term.Print(question + ": ")
+	s := w.ScreenOf(w.Err)
+	w.term.Print(s.Mark(draw.Asks) + " " + s.Prompt(question))
 	line, err := w.term.ReadLine(w.ctx.Context)
 	if errors.Is(err, io.EOF) {
 		return "", context.Canceled

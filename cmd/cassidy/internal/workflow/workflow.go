@@ -183,7 +183,7 @@ func (c *command) help(ctx *cli.Context, h *host.Host) error {
 	if word := ctx.Args().First(); strings.HasSuffix(word, ".star") {
 		info.Name = word
 	}
-	p := calls.Page{Page: ui.Page{Paint: c.Paint()}}
+	p := calls.NewPage(c.App)
 	p.Call(&info, "cassidy run ")
 	p.Line("")
 	needs := "what the tools need that it calls"
