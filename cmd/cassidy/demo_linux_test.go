@@ -64,7 +64,7 @@ func TestDemo(t *testing.T) {
 				}
 			}
 			say("[Enter to continue]", "\n")
-			say("then Enter: ", tt.approve)
+			say("help › ", tt.approve)
 			if tt.code == 0 {
 				say("[Enter to continue]", "\n")
 				say("[Enter to continue]", "\n")

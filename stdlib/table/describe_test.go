@@ -202,7 +202,7 @@ func TestParts(t *testing.T) {
 			`[{"name":"a","distribution":[1,1,1,0,0,0,0,1],"min":1,"median":2.5,"max":9,"n":4,"mean":3.75,"sd":3.593976442141304,"p25":1.75,"p75":4.5,"type":"integer","missing":1},` +
 			`{"name":"b","distribution":[],"min":0.5,"median":0.5,"max":0.5,"n":5,"mean":0.5,"sd":0.0,"p25":0.5,"p75":0.5,"type":"float","missing":0}]]`},
 		{"describe", tableOf("a", Text, []value.Value{"x", "y", "x"}, "b", Bool, []value.Value{true, false, true}), nil, `["3 rows, 2 columns",` +
-			`"\ntext",[{"name":"a","top":"x (2), y (1)","shortest":1,"longest":1,"n":3,"missing":0,"distinct":2}],"\nbools",[{"name":"b","true":2,"false":1,"n":3,"missing":0}]]`},
+			`"\ntext",[{"name":"a","top":"x (2), y (1)","n":3,"missing":0,"distinct":2,"shortest":1,"longest":1}],"\nbools",[{"name":"b","true":2,"false":1,"n":3,"missing":0}]]`},
 		{"describe", sales(), []value.Value{"method", "basic"}, `[]`},
 		{"show", tableOf("a", Integer, []value.Value{1, nil}), nil, `[[{"a":1},{"a":null}]]`},
 		{"show", tableOf("a", Integer, []value.Value{}), nil, `["0 rows"]`},

@@ -100,11 +100,7 @@ func (d *description) parts() value.List {
 		row   func(f *facts, row *value.Dict)
 	}{
 		{"numbers", Type.number, (*facts).putNumbers},
-		{"text", func(t Type) bool { return t == Text }, func(f *facts, row *value.Dict) {
-			row.Put("top", f.frequents(3))
-			row.Put("shortest", int64(f.shortest))
-			row.Put("longest", int64(f.longest))
-		}},
+		{"text", func(t Type) bool { return t == Text }, func(f *facts, row *value.Dict) { row.Put("top", f.frequents(3)) }},
 		{"bools", func(t Type) bool { return t == Bool }, func(f *facts, row *value.Dict) {
 			trues, _ := f.whole.int64()
 			row.Put("true", trues)
@@ -131,6 +127,10 @@ func (d *description) parts() value.List {
 			if row.Put("missing", f.missing); !f.typ.number() && f.typ != Bool {
 				n, _ := f.distinct()
 				row.Put("distinct", n)
+			}
+			if f.typ == Text {
+				row.Put("shortest", int64(f.shortest))
+				row.Put("longest", int64(f.longest))
 			}
 			rows = append(rows, row)
 		}

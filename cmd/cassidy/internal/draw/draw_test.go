@@ -237,6 +237,7 @@ c     –
 		{"distributions in ASCII", `[{"name": "a", "distribution": [8, 1, 0, 4]}]`, Screen{Width: 80, ASCII: true}, "\nname  distribution\na     9105\n"},
 		{"a series", `{"ppm": [316, 317, 318, 319, 320, null, 322, 400, 410, 415, 419]}`, Screen{Width: 80}, "\nppm  316 ▁▁▁▁▁ ▁▇▇██ 419 (11 numbers)\n"},
 		{"large numbers", `[1234567.8, 12345.678, -20000, 9999, 0.000123456789]`, Screen{Width: 80}, "\n1,234,568\n12,345.7\n-20,000\n9999\n0.000123457\n"},
+		{"a long text", `"A note that is longer than a line.\nAnother  one."`, Screen{Width: 20}, "\nA note that is\nlonger than a line.\nAnother  one.\n"},
 		{"nothing", `{"a": [], "b": {}}`, Screen{Width: 80}, "\na  []\nb  {}\n"},
 		{"for a screen reader", `{"a": 1, "rows": [{"x": 1, "y": "b"}, {"x": 2, "y": "c"}]}`, Screen{Width: 80, ASCII: true, Plain: true}, "\na: 1\nrows\n  x: 1\n  y: b\n\n  x: 2\n  y: c\n"},
 		{"characters that cannot be seen", `{"a\u200b": "x\ny\u001b[31m"}`, Screen{Width: 80}, "\na⟨U+200B⟩\n  x\n  y⟨U+001B⟩[31m\n"},

@@ -69,7 +69,7 @@ func (s Screen) Table(t *Table, indent string) []string {
 				cut = s.CutPath
 			}
 			cell := Pad(cut(row(i), widths[i]), widths[i], t.Columns[i].Right)
-			if t.Columns[i].Dim && code == "" {
+			if (t.Columns[i].Dim || strings.TrimSpace(row(i)) == Missing) && code == "" {
 				cell = s.Paint(Dim, cell)
 			}
 			cells = append(cells, cell)

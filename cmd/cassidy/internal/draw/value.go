@@ -26,7 +26,15 @@ func (s Screen) Value(v value.Value, f Folds) []string {
 	d := drawing{s, f}
 	switch v := v.(type) {
 	case string:
-		return strings.Split(strings.TrimRight(visible.Text(v), "\n"), "\n")
+		var lines []string
+		for line := range strings.SplitSeq(strings.TrimRight(visible.Text(v), "\n"), "\n") {
+			if s.Width <= 0 || Cells(line) < s.Width {
+				lines = append(lines, line)
+				continue
+			}
+			lines = append(lines, s.wrap("", line)...)
+		}
+		return lines
 	case *value.Dict:
 		return d.object(v, "", maxDepth)
 	}
