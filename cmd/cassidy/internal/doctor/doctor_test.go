@@ -29,7 +29,7 @@ func TestFindings(t *testing.T) {
 done: system: linux/amd64
 failed: sandbox: the worker cannot be started: there is no
                  program for it on this machine
-  try  set CASSIDY_WORKER to the program
+  try: set CASSIDY_WORKER to the program
 `},
 		{draw.Screen{}, `
 ✓ system: linux/amd64

@@ -57,7 +57,7 @@ func TestShown(t *testing.T) {
 	ends := strings.Repeat("↵", 30)
 	table := &Table{Columns: []Column{{Name: "name"}}, Rows: [][]string{{ends}}}
 	for _, lines := range [][]string{
-		ascii.Message(Done, ends), ascii.Quoted(Failed, ends), ascii.Fact(None, "a", ends), ascii.Table(table, ""), ascii.Value(strings.Repeat("\n", 3)+"a", false, ""),
+		ascii.Message(Done, ends), ascii.Quoted(Failed, ends), ascii.Fact(None, "a", ends), ascii.Table(table, ""), ascii.Value(strings.Repeat("\n", 3)+"a", Folds{}),
 		{ascii.Cut(ends, 19)}, {ascii.CutPath("a/"+ends, 19)},
 	} {
 		for _, line := range lines {

@@ -252,7 +252,9 @@ func (v *view) block(name string, of value.Value) []string {
 		}
 		return append(v.label(name), v.Quote("  ", ui.Visible(text))...)
 	}
-	return v.inBlock(name, func(inner draw.Screen) []string { return inner.Value(of, draw.Folds{AllRows: v.All, AllColumns: v.All, Rows: "--all", Columns: "--all"}) })
+	return v.inBlock(name, func(inner draw.Screen) []string {
+		return inner.Value(of, draw.Folds{AllRows: v.All, AllColumns: v.All, Rows: "--all", Columns: "--all"})
+	})
 }
 
 // inBlock returns a label, and below it behind a margin what a narrower screen shows.
