@@ -846,7 +846,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/agents": {
 		"Package agents makes agents from the flags of a command",
-		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/hooks runtime/agent runtime/agent/decision runtime/model internal/agentfile internal/folder internal/project internal/protect internal/skill internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui internal/config",
+		"runtime/tool runtime/value runtime/host runtime/host/toolset runtime/hooks runtime/agent runtime/agent/decision runtime/model internal/agentfile internal/folder internal/project internal/protect internal/skill internal/trust cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/draw cmd/cassidy/internal/ui internal/config",
 		"below the nouns that have models decide",
 	},
 	"cmd/cassidy/internal/app": {
@@ -1001,7 +1001,7 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/decision": {
 		"Package decision has the command that reads the decisions in a reply",
-		"runtime/host/toolset cmd/cassidy/internal/app cmd/cassidy/internal/calls cmd/cassidy/internal/ui internal/toolfile runtime/agent/decision runtime/tool runtime/value",
+		"runtime/host/toolset cmd/cassidy/internal/app cmd/cassidy/internal/calls cmd/cassidy/internal/draw cmd/cassidy/internal/ui internal/toolfile runtime/agent/decision runtime/tool runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/eval": {
@@ -1011,12 +1011,12 @@ var layers = map[string]struct {
 	},
 	"cmd/cassidy/internal/task": {
 		"Package task has the command that has a model work on a task",
-		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/calls cmd/cassidy/internal/ui internal/jsonschema runtime/agent runtime/host runtime/tool runtime/value",
+		"cmd/cassidy/internal/agents cmd/cassidy/internal/app cmd/cassidy/internal/calls cmd/cassidy/internal/draw cmd/cassidy/internal/ui internal/jsonschema runtime/agent runtime/host runtime/tool runtime/value",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/repl": {
 		"Package repl has the command that runs what a person types",
-		"cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/ui runtime/agent/codemode runtime/host runtime/host/toolset runtime/tool runtime/value sandbox",
+		"cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/calls cmd/cassidy/internal/interrupt cmd/cassidy/internal/models cmd/cassidy/internal/draw cmd/cassidy/internal/ui runtime/agent/codemode runtime/host runtime/host/toolset runtime/tool runtime/value sandbox",
 		"one noun of the command",
 	},
 	"cmd/cassidy/internal/chat": {

@@ -51,6 +51,7 @@ var rowsWanted = map[string]struct {
 	"emit":          {tool.Notice, false, false},
 	"progress":      {tool.Notice, false, false},
 	"log":           {tool.Notice, false, false},
+	"show":          {tool.Notice, false, false},
 }
 
 func TestEffectRowsAreComplete(t *testing.T) {

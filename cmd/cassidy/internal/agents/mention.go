@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -87,7 +88,7 @@ func mentioned(word string) (file, after string, err error) {
 
 func noFile(file, word string) error {
 	return value.Errorf(value.Invalid, "attach %s: there is no such file; nothing was sent", file).
-		WithHint("name an existing file; if you mean no file, write @@%s", ui.CutShown(word, ui.LineWidth/2))
+		WithHint("name an existing file; if you mean no file, write @@%s", ui.CutShown(word, draw.MaxText/2))
 }
 
 func endsWithMark(name string) bool {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -65,7 +66,7 @@ func whyRefused(e tool.Event) (cause, hint string) {
 			did = "failed"
 		}
 		cause = "the hook " + d.Hook + " in " + d.Path + " " + did
-		return cause, cause + ": " + ui.CutShown(strings.TrimSpace(d.Text), 2*ui.LineWidth) + "; change the hook, or run without hooks: --no-hooks"
+		return cause, cause + ": " + ui.CutShown(strings.TrimSpace(d.Text), 2*draw.MaxText) + "; change the hook, or run without hooks: --no-hooks"
 	case tool.ToolCallEnd:
 		if d.Err != nil && d.Err.Limit == value.LimitRule {
 			hint = ui.ForUsers(d.Err).Hint

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -219,7 +220,7 @@ func showHook(a *app.App, d *tool.Hooked, paint func(code, text string) string) 
 	if a.Quiet {
 		return
 	}
-	of, text := "", ui.Brief(d.Text, 2*ui.LineWidth)
+	of, text := "", ui.Brief(d.Text, 2*draw.MaxText)
 	if d.Target != "" {
 		of = " " + d.Target
 	}
@@ -310,7 +311,7 @@ func showDecision(a *app.App, d *tool.Decided, paint func(code, text string) str
 	case "call":
 		line := ui.VisibleLine(d.Action + Args(d.Input))
 		if why := strings.TrimSpace(d.Reasoning); why != "" {
-			line += paint(ui.Dim, "  "+ui.Brief(why, ui.LineWidth))
+			line += paint(ui.Dim, "  "+ui.Brief(why, draw.MaxText))
 		}
 		if d.Inferred {
 			line += paint(ui.Dim, "  (inferred)")
@@ -330,7 +331,7 @@ func Args(args *value.Dict) string {
 		if s, ok := v.(string); ok && !strings.ContainsAny(s, " \n\t\"") {
 			text = s
 		}
-		b.WriteString(" " + name + "=" + ui.CutShown(text, ui.LineWidth/2))
+		b.WriteString(" " + name + "=" + ui.CutShown(text, draw.MaxText/2))
 	}
 	return b.String()
 }
@@ -359,8 +360,8 @@ func ShowEnd(a *app.App, label string, e *tool.ToolCallEnd, paint func(code, tex
 	if _, isText := e.Result.(string); e.Result != nil && !isText && !e.Shown {
 		line = value.FormatJSON(e.Result, "")
 	}
-	a.LogLine("  " + mark + " " + label + paint(ui.Dim, ui.Brief(line, ui.LineWidth)))
+	a.LogLine("  " + mark + " " + label + paint(ui.Dim, ui.Brief(line, draw.MaxText)))
 	for text := range strings.Lines(more) {
-		a.LogLine("  │ " + paint(ui.Dim, ui.Brief(text, ui.LineWidth)))
+		a.LogLine("  │ " + paint(ui.Dim, ui.Brief(text, draw.MaxText)))
 	}
 }

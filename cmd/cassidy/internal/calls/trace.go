@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/tool/trace"
@@ -211,7 +212,7 @@ func (t *Tracer) print() {
 	t.app.LogRow(fmt.Sprintf("%9s %6s %9s  %s", "time", "share", "steps", "line"))
 	for _, l := range shown {
 		t.app.LogRow(fmt.Sprintf("%9s %5.1f%% %9d  %s  %s", shortTime(l.Time), 100*part(l.Time, sum.Time), l.Steps,
-			ui.Pad(ui.VisibleLine(place(l)), width), ui.Brief(strings.TrimSpace(l.Text), ui.LineWidth)))
+			draw.Pad(ui.VisibleLine(place(l)), width, false), ui.Brief(strings.TrimSpace(l.Text), draw.MaxText)))
 	}
 	if more := len(lines) - len(shown); more > 0 {
 		t.app.Log("%s not shown: use --json", ui.Count(more, "more line"))

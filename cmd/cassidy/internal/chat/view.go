@@ -115,7 +115,8 @@ func (v *chatView) write(text string) {
 	if !v.text.Begun() {
 		v.made.Begin(calls.TextBlock)
 	}
-	_, _ = io.WriteString(v.Out, v.text.Add(v.ScreenOf(v.Out), text))
+	s := v.ScreenOf(v.Out)
+	_, _ = io.WriteString(v.Out, v.text.Add(s, s.Shown(text)))
 }
 
 // endText ends the text that is being written.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/toolfile"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
@@ -164,7 +165,7 @@ func decisionsJSON(read []decision.Decision) (*value.Dict, error) {
 func (c *command) explain(d *decision.Decision, tools []tool.Tool, asked decision.Format) {
 	line := func(name, value string) {
 		if value != "" {
-			c.Print(ui.Pad(name, 11) + strings.ReplaceAll(ui.Visible(strings.TrimSpace(value)), "\n", "\n"+ui.Pad("", 11)) + "\n")
+			c.Print(draw.Pad(name, 11, false) + strings.ReplaceAll(ui.Visible(strings.TrimSpace(value)), "\n", "\n"+draw.Pad("", 11, false)) + "\n")
 		}
 	}
 	line("kind", string(d.Kind)+": "+kindText(d))

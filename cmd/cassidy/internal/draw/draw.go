@@ -273,6 +273,11 @@ func (s Screen) Message(of Symbol, text string) (lines []string) {
 // prose is [Wrap] for a text that may end with a command to type. A command is not broken, so that it can be copied, also where
 // it is wider than the screen.
 func (s Screen) prose(first, text string) []string {
+	if first == "" { // the text may come from outside
+		lines := s.prose("  ", text)
+		lines[0] = strings.TrimPrefix(lines[0], "  ")
+		return lines
+	}
 	command := strings.LastIndex(text, ": cassidy ") + 2
 	if command < 2 && strings.HasPrefix(text, "cassidy ") {
 		command = 0
@@ -354,13 +359,14 @@ func (s Screen) Names(indent string, list [][2]string, least int) (lines []strin
 // repeats finds how often a mark of package visible counts.
 var repeats = regexp.MustCompile(` ×(\d+⟩)`)
 
-// Shown returns a visible text as the screen can show it. With ASCII only, the marks of package visible are between < and >.
+// Shown returns a visible text as the screen can show it. With ASCII only, the marks of package visible are between < and >, and
+// what was cut ends with three dots.
 func (s Screen) Shown(text string) string {
-	if !s.ASCII || !strings.ContainsAny(text, "⟨⇥↵") {
+	if !s.ASCII || !strings.ContainsAny(text, "⟨⇥↵…") {
 		return text
 	}
 	text = repeats.ReplaceAllString(text, " x$1")
-	return strings.NewReplacer("⟨↵ ", "<", "⟨", "<", "⟩", ">", "⇥", ">", "↵", `\n`).Replace(text)
+	return strings.NewReplacer("⟨↵ ", "<", "⟨", "<", "⟩", ">", "⇥", ">", "↵", `\n`, "…", "...").Replace(text)
 }
 
 // Own returns a text of ours as the screen can show it: without typographic characters if only ASCII is shown.
@@ -421,7 +427,7 @@ func (s Screen) Hint(indent, text string) []string {
 	if s.Plain {
 		end = ": "
 	}
-	return s.prose(indent+s.Paint(Bold, "try")+end, text)
+	return s.prose(indent+s.Paint(Bold, "try")+end, s.Shown(text))
 }
 
 // Excerpt returns a line of a file after a label, and carets below some of its characters, see [visible.Excerpt]. Plain, it

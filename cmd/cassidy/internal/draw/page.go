@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,13 +14,13 @@ type Page struct {
 	lines []string
 }
 
-// pageWidth is how many cells a line of a page has without a terminal.
-const pageWidth = 80
+// PageWidth is how many cells a line of a page has without a terminal.
+const PageWidth = 80
 
 // room returns how many cells a line of a page may have.
 func (s Screen) room() int {
 	if s.Width <= 0 {
-		return pageWidth
+		return PageWidth
 	}
 	return s.Most()
 }
@@ -30,7 +31,7 @@ func (p *Page) Line(line string) { p.lines = append(p.lines, line) }
 // Long adds a line that only a terminal breaks, at spaces.
 func (p *Page) Long(first, text string) {
 	if p.Width > 0 {
-		p.Lines(Wrap(first, text, p.Most()))
+		p.words(first, text)
 		return
 	}
 	p.Line(first + text)
@@ -77,15 +78,18 @@ func unbroken(text string) string {
 	return b.String()
 }
 
-// words adds a line of a text.
+// words adds a line of a text. On a terminal, it is not in the gutter.
 func (p *Page) words(first, text string) {
 	if p.Width > 0 {
-		p.Lines(Wrap(first, text, p.Most()))
+		if first == "" {
+			first = "  "
+		}
+		p.Lines(Wrap(first, p.Shown(text), p.Most()))
 		return
 	}
 	line, empty := first, true
 	for word := range strings.FieldsSeq(text) {
-		if !empty && Cells(line)+1+Cells(word) > pageWidth {
+		if !empty && Cells(line)+1+Cells(word) > PageWidth {
 			p.Line(line)
 			line, empty = first, true
 		}
@@ -108,6 +112,19 @@ func (p *Page) Fact(name, text string) {
 		p.Lines(p.Screen.Fact(None, Pad(name, factName, false), text))
 	default:
 		p.Text(Pad(name+":", factName, false)+" ", text)
+	}
+}
+
+// Group adds the name of a group in a list, which may come from outside.
+func (p *Page) Group(name string, count int) {
+	head := p.Paint(Bold, fmt.Sprintf("%s (%d)", visible.Line(name), count))
+	switch {
+	case p.Plain:
+		p.words("group ", head)
+	case p.Width > 0:
+		p.Lines(p.Message(Rule, head))
+	default:
+		p.Line(head)
 	}
 }
 
@@ -152,13 +169,13 @@ func (p *Page) List(indent string, width int, entries []Entry) {
 		remarks := strings.Join(e.Remarks, p.Between())
 		switch {
 		case p.Plain:
-			p.words("", first+strings.Join(slices.DeleteFunc([]string{e.Name + ": " + e.Text, remarks}, func(s string) bool { return s == "" }), " - "))
+			p.words(first, strings.Join(slices.DeleteFunc([]string{e.Name + ": " + e.Text, remarks}, func(s string) bool { return s == "" }), " - "))
 		case p.Width > 0:
 			p.entry(e, first, below, remarks, width)
 		default:
 			text := e.Text
 			if !e.Whole {
-				text = p.Cut(text, pageWidth-Cells(indent)-2-width)
+				text = p.Cut(text, PageWidth-Cells(indent)-2-width)
 			}
 			p.Line(head + text)
 			if remarks != "" {

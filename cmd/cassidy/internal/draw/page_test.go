@@ -50,8 +50,8 @@ func TestPages(t *testing.T) {
 ! no model
 `},
 		{"a list for a screen reader", Screen{Width: 60, ASCII: true, Plain: true}, list, `
-a: The first of them, with a description that is long. -
-ready, project
+  a: The first of them, with a description that is long. -
+  ready, project
 asks: b_long: Second. - untrusted: it has changed
 risk: no model
 `},

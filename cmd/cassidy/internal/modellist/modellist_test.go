@@ -42,7 +42,7 @@ b:x⟨U+001B⟩[31m      -           -
 b:y               0.30  1000000.00
 ▸ 3 columns: context reply cached
 
-Sizes are in tokens, prices in US
+  Sizes are in tokens, prices in US
 `
 	if got := table(groups, "a:free", draw.Screen{Width: 40}); !strings.HasPrefix(got, strings.Trim(narrow, "\n")) {
 		t.Errorf("table on a narrow terminal:\n%s\nwant:%s", got, narrow)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -152,7 +153,7 @@ func (s *session) do(command string) (over bool) {
 	case ":tools":
 		for i := range s.tools {
 			t := &s.tools[i]
-			s.Print(ui.Pad(ui.VisibleLine(tool.Key(t.Name)), 20) + "  " + ui.Brief(t.Summary(), ui.PageWidth-22) + "\n")
+			s.Print(draw.Pad(ui.VisibleLine(tool.Key(t.Name)), 20, false) + "  " + ui.Brief(t.Summary(), draw.PageWidth-22) + "\n")
 		}
 	default:
 		s.failed = true

@@ -19,9 +19,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	tools "github.com/cassidy-run/cassidy/cmd/cassidy/internal/tool"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/trust"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal"
@@ -245,7 +245,7 @@ used     2 requests, 1,300 tokens in, 36 out, cost unknown
 		t.Errorf("stderr is %q, want %q", stderr, want)
 	}
 	for line := range strings.Lines(stdout) {
-		if n := len([]rune(line)) - 1; n > ui.LineWidth {
+		if n := len([]rune(line)) - 1; n > draw.MaxText {
 			t.Errorf("a line has %d columns: %q", n, line)
 		}
 	}

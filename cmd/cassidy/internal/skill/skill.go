@@ -2,7 +2,6 @@
 package skill
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -108,7 +107,7 @@ func (c *command) printSkills(skills []skill.Skill) {
 				p.Line("")
 			}
 			group = s.Location
-			p.Line(p.Paint(draw.Bold, fmt.Sprintf("%s (%d)", group, count[group])))
+			p.Group(string(group), count[group])
 		}
 		mark := draw.None
 		if !s.Trusted {

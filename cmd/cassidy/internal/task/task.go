@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/jsonschema"
 	"github.com/cassidy-run/cassidy/runtime/agent"
@@ -132,14 +133,14 @@ func (c *command) printDryRun(a *agent.Agent, s *agents.Setup, task string) erro
 			"tool_overhead", int64(overhead), "effective_limit", int64(limit), "warnings", ui.Texts(s.Warnings)))
 	}
 	var b strings.Builder
-	line := func(name, value string) { b.WriteString(ui.Pad(name+":", 12) + ui.VisibleLine(value) + "\n") }
+	line := func(name, value string) { b.WriteString(draw.Pad(name+":", 12, false) + ui.VisibleLine(value) + "\n") }
 	line("task", task)
 	line("tools", cmp.Or(ui.Join(names), "none"))
 	line("folder", s.Options.WorkDir)
 	line("model", s.Options.Model.Name())
 	line("policy", a.Policy().Name)
 	line("format", string(a.Format()))
-	b.WriteString(ui.Pad("overhead:", 12) + a.OverheadReport().String() + "\n")
+	b.WriteString(draw.Pad("overhead:", 12, false) + a.OverheadReport().String() + "\n")
 	c.Print(b.String())
 	if len(s.Warnings) > 0 {
 		c.Note("dry run: all other checks passed, nothing was called")

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -103,7 +102,7 @@ func (c *command) printList(tools []toolset.Head) {
 	width := draw.NameWidth(names)
 	p := draw.Page{Screen: c.ScreenOf(c.Out)}
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
-		p.Line(p.Paint(draw.Bold, fmt.Sprintf("%s (%d)", ui.VisibleLine(group), len(groups[group]))))
+		p.Group(group, len(groups[group]))
 		members := groups[group]
 		slices.SortStableFunc(members, func(x, y *toolset.Head) int { return strings.Compare(x.Name, y.Name) })
 		p.List("  ", width, ui.Map(members, c.entryOf))
@@ -158,15 +157,15 @@ func groupsCommand(c *command) *cli.Command {
 		Action: c.WithHost(func(ctx *cli.Context, h *host.Host) error {
 			groups := h.Groups()
 			list := value.List{}
+			p := draw.Page{Screen: c.ScreenOf(c.Out)}
 			for _, name := range slices.Sorted(maps.Keys(groups)) {
 				list = append(list, value.NewDict("name", name, "tools", int64(groups[name])))
-				if !c.JSON {
-					c.Print(ui.VisibleLine(name) + ": " + ui.Count(groups[name], "tool") + "\n")
-				}
+				p.Long("", ui.VisibleLine(name)+": "+ui.Count(groups[name], "tool"))
 			}
 			if c.JSON {
 				return c.PrintJSON(value.NewDict("groups", list))
 			}
+			c.Print(p.String())
 			return nil
 		}),
 	}

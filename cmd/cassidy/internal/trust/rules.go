@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -187,7 +188,11 @@ func (c *command) listRules(root string) error {
 		return err
 	}
 	list := value.List{}
-	p := ui.Page{Paint: c.Paint()}
+	p := draw.Page{Screen: c.ScreenOf(c.Out)}
+	below := "  "
+	if p.Width > 0 {
+		below = "    "
+	}
 	for i := range rules {
 		r := &rules[i]
 		remove := fmt.Sprintf("edit %s, line %d", r.File, r.Line)
@@ -196,13 +201,13 @@ func (c *command) listRules(root string) error {
 		}
 		list = append(list, value.NewDict("verdict", r.Verdict.String(), "tool", r.Tool, "capability", r.Capability.String(), "rule", r.String(),
 			"text", approve.RuleWords(&r.Rule), "file", r.File, "line", r.Line, "this_project", r.Here || r.Project, "remove", remove))
-		p.Line("%s", ui.VisibleLine(approve.RuleWords(&r.Rule)))
+		p.Long("", ui.VisibleLine(approve.RuleWords(&r.Rule)))
 		scope := "in every project"
 		if r.Here || r.Project {
 			scope = "only in this project"
 		}
-		p.Line("  %s", p.Paint(ui.Dim, ui.VisibleLine(r.Verdict.String()+", "+scope+", from "+place(root, r))))
-		p.Line("  %s", p.Paint(ui.Dim, "to remove it: "+ui.VisibleLine(remove)))
+		p.Long(below, p.Paint(draw.Dim, ui.VisibleLine(r.Verdict.String()+", "+scope+", from "+place(root, r))))
+		p.Line(below + p.Paint(draw.Dim, "to remove it: "+ui.VisibleLine(remove)))
 	}
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("project", root, "rules", list))

@@ -303,7 +303,7 @@ func (c *command) listTrusted(ctx *cli.Context, h *host.Host, root string) error
 		slices.SortFunc(records, func(a, b trust.Record) int { return strings.Compare(a.Path, b.Path) })
 	}
 	list := value.List{}
-	p := ui.Page{Paint: c.Paint()}
+	p := draw.Page{Screen: c.ScreenOf(c.Out)}
 	t := &draw.Table{Columns: []draw.Column{{Name: "FILE"}, {Name: "NEEDS", Rank: 1}, {Name: "STATE", Rank: 2}, {Name: "SINCE", Rank: 3, Dim: true}}, AllRows: true}
 	for _, r := range records {
 		state := "trusted"
@@ -328,7 +328,7 @@ func (c *command) listTrusted(ctx *cli.Context, h *host.Host, root string) error
 		}
 		t.Marks = append(t.Marks, mark)
 		t.Rows = append(t.Rows, []string{ui.VisibleLine(r.Path), ui.VisibleLine(ui.Join(r.Needs)), row[0], row[1]})
-		p.Line("%s  %s", ui.VisibleLine(r.Path), p.Paint(ui.Dim, "["+ui.VisibleLine(strings.Join(facts, " · "))+"]"))
+		p.Line(ui.VisibleLine(r.Path) + "  " + p.Paint(draw.Dim, "["+ui.VisibleLine(strings.Join(facts, " · "))+"]"))
 	}
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("project", root, "author", author, "files", list))

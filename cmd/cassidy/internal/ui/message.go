@@ -119,7 +119,7 @@ func (p *Printer) Report(e *value.Error) {
 		places = append([]place{{at: e.Pos.String()}}, places...)
 	}
 	for _, x := range places {
-		lines = append(lines, "  "+s.Paint(draw.Dim, s.CutPath(Printable(x.at), s.Most()-2)))
+		lines = append(lines, "  "+s.Paint(draw.Dim, s.CutPath(VisibleLine(x.at), s.Most()-2)))
 		lines = append(lines, excerpt(s, x.line)...)
 	}
 	if e.Hint != "" {
@@ -148,11 +148,11 @@ func (p *Printer) report(message string, places []place, e *value.Error) {
 	fmt.Fprintf(p.Err, "cassidy: %s\n", strings.Join(items, item))
 	for _, x := range places {
 		if x.at != e.Pos.String() { // the message has it
-			fmt.Fprintf(p.Err, "  %s\n", Printable(x.at))
+			fmt.Fprintf(p.Err, "  %s\n", VisibleLine(x.at))
 		}
 		if strings.TrimSpace(x.line.Text) != "" {
 			const indent = "      " // no message begins so
-			text, carets := visible.Excerpt(x.line.Text, x.line.Pos.Col, 1, LineWidth)
+			text, carets := visible.Excerpt(x.line.Text, x.line.Pos.Col, 1, draw.MaxText)
 			fmt.Fprintf(p.Err, "%s%s\n%s%s\n", indent, text, indent, p.PaintOn(p.Err)(Red, carets))
 		}
 	}

@@ -102,14 +102,14 @@ func IsTerminal(stream any) bool {
 	return f != nil && term.IsTerminal(int(f.Fd()))
 }
 
-// WidthOf returns how many columns a line of w has: [PageWidth] unless w is a terminal.
+// WidthOf returns how many columns a line of w has: [draw.PageWidth] unless w is a terminal.
 func WidthOf(w io.Writer) int {
 	if f := fileOf(w); f != nil {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 			return width
 		}
 	}
-	return PageWidth
+	return draw.PageWidth
 }
 
 // UntilEnded returns a context that ends when the system asks the program to end, or

@@ -9,12 +9,10 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/internal/visible"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
-
-// LineWidth is the maximum length of a call or a result on a line.
-const LineWidth = 100
 
 // Times writes how often something was done: "once", "2 times".
 func Times(n int) string {
@@ -22,14 +20,6 @@ func Times(n int) string {
 		return "once"
 	}
 	return strconv.Itoa(n) + " times"
-}
-
-// Fold cuts a line into pieces of at most width columns. A character that may be wide
-// counts as two columns, so that no terminal breaks a piece again.
-func Fold(line string, width int) []string {
-	return Map(visible.Fold([]visible.Span{{Text: strings.ReplaceAll(line, "\t", "    ")}}, width, false), func(piece []visible.Span) string {
-		return piece[0].Text
-	})
 }
 
 // Count writes a number and a noun: "1 file", "2 files".
@@ -149,7 +139,7 @@ func JSONText(text string) string {
 }
 
 // Brief shows an untrusted text on a line, at most width characters of it as they are shown.
-func Brief(text string, width int) string { return Clip(VisibleLine(text), width) }
+func Brief(text string, width int) string { return draw.Screen{}.Cut(VisibleLine(text), width) }
 
 // CutShown cuts a text where it is longer than width characters as it is shown. The result is
 // not shown yet.
@@ -184,34 +174,6 @@ const (
 	Red     = "31"
 )
 
-// PageWidth is the width of a page: every terminal is as wide.
-const PageWidth = 80
-
-// Wrap breaks a text at spaces into lines of a width, and indents them.
-func Wrap(text, indent string, width int) string {
-	var b strings.Builder
-	for _, paragraph := range strings.Split(strings.TrimSpace(text), "\n") {
-		line := indent + leading(paragraph)
-		empty := true
-		for _, word := range strings.Fields(paragraph) {
-			if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-				b.WriteString(line + "\n")
-				line, empty = indent+leading(paragraph), true
-			}
-			if !empty {
-				line += " "
-			}
-			line += word
-			empty = false
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	return b.String()
-}
-
-// leading returns the spaces at the beginning of a line.
-func leading(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " "))] }
-
 // Join joins the texts of a list with commas.
 func Join[T any](list []T) string {
 	return strings.Join(Map(list, func(v T) string { return fmt.Sprint(v) }), ", ")
@@ -224,17 +186,4 @@ func Map[T, R any](list []T, f func(T) R) []R {
 		results[i] = f(v)
 	}
 	return results
-}
-
-// Clip cuts a line to a width in characters.
-func Clip(line string, width int) string {
-	if utf8.RuneCountInString(line) <= width {
-		return line
-	}
-	return strings.TrimSpace(string([]rune(line)[:max(width-1, 1)])) + "…"
-}
-
-// Pad appends spaces to a text up to a width in characters.
-func Pad(text string, width int) string {
-	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 }

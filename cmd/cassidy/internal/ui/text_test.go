@@ -5,8 +5,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -100,25 +98,6 @@ func TestCutShown(t *testing.T) {
 		got := CutShown(tt.in, tt.width)
 		if shown := VisibleLine(got); got != tt.want || utf8.RuneCountInString(shown) > tt.width+1 {
 			t.Errorf("CutShown(%q, %d) = %q, which is shown as %q, want %q", tt.in, tt.width, got, shown, tt.want)
-		}
-	}
-}
-
-func TestFold(t *testing.T) {
-	tests := []struct {
-		line  string
-		width int
-		want  []string
-	}{
-		{"", 10, []string{""}},
-		{"0123456789", 10, []string{"0123456789"}},
-		{"0123456789a", 10, []string{"0123456789", "a"}},
-		{"漢字漢字漢字", 10, []string{"漢字漢字漢", "字"}},
-		{"\tab", 5, []string{"    a", "b"}},
-	}
-	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, Fold(tt.line, tt.width)); diff != "" {
-			t.Errorf("fold(%q, %d) (-want +got):\n%s", tt.line, tt.width, diff)
 		}
 	}
 }

@@ -376,15 +376,6 @@ func ErrorList(broken []*value.Error) value.List {
 	return list
 }
 
-// LineWidth returns the width of a line of a result: that of the terminal, if there is
-// one.
-func (p *Printer) LineWidth() int {
-	if IsTerminal(p.Out) {
-		return WidthOf(p.Out)
-	}
-	return LineWidth
-}
-
 // ReportAll reports the errors of files.
 func (p *Printer) ReportAll(broken []*value.Error) {
 	for _, e := range broken {

@@ -341,7 +341,7 @@ func (c *command) list(ctx *cli.Context, h *host.Host) error {
 		lines = nil
 	}
 	for _, l := range lines {
-		c.Print(ui.Pad(ui.VisibleLine(l[0]), width) + "  " + ui.Clip(ui.VisibleLine(l[1]), max(ui.PageWidth-2-width, 30)) + "\n")
+		c.Print(draw.Pad(ui.VisibleLine(l[0]), width, false) + "  " + ui.Brief(l[1], max(draw.PageWidth-2-width, 30)) + "\n")
 	}
 	c.ReportAll(broken)
 	if len(all) == 0 {
