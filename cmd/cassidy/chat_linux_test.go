@@ -368,7 +368,7 @@ func TestChatDumb(t *testing.T) {
 	s.expect("press Ctrl-C again to end the session")
 	s.expect("\r\n> ")
 	s.types("one\\\n")
-	s.expect("… ")
+	s.expect("... ")
 	s.types("two\n")
 	s.expect("You said 1: one two.\r\n> ")
 	s.types("be silent\n")

@@ -43,7 +43,7 @@ func TestChatRule(t *testing.T) {
 		t.Errorf("it was written without an answer:\n%s", text)
 	}
 	s.types("w\n")
-	s.expect("✓ written; to be asked again:\r\n")
+	s.expect("written; to be asked again:\r\n")
 	s.expect("cassidy trust --remove-rule")
 	s.expect("It is done.")
 	s.atPrompt()

@@ -43,7 +43,7 @@ func (of called) made(ctx context.Context) (tool.Result, error) {
 	result := tool.Succeed(out)
 	result.Shown, result.Notes = told.text, told.notes
 	if told.display != nil {
-		result.Display = told.display
+		result.Display = *told.display
 	}
 	events.ended(start, told.waited, result, nil, false, told.why)
 	return result, nil
@@ -75,7 +75,7 @@ const maxAgain = 20
 type reply struct {
 	preview
 	notes   string        // on its result, a line for each
-	display value.List    // of its result
+	display *value.List   // of its result, or nil
 	waited  time.Duration // for people
 }
 

@@ -24,14 +24,17 @@ const maxNotes = 16 << 10
 type said struct {
 	mu      sync.Mutex
 	notes   string // a line for each
-	display value.List
+	display *value.List
 }
 
 // displayResult adds a part to what a terminal shows of the result of the call.
 func (p *Pass) displayResult(part value.Value) {
 	p.said.mu.Lock()
 	defer p.said.mu.Unlock()
-	p.said.display = append(p.said.display, part)
+	if p.said.display == nil {
+		p.said.display = &value.List{}
+	}
+	*p.said.display = append(*p.said.display, part)
 }
 
 // noteResult adds notes to the result of the call: of its own script, and of calls that the script
