@@ -304,15 +304,19 @@ func (s Screen) prose(first, text string) []string {
 
 // Head returns the lines of a title with something at the right, or below where it does not fit.
 func (s Screen) Head(of Symbol, title, right string) []string {
-	title = s.Gutter(of) + title
-	room := s.Most() - Cells(title) - Cells(right)
+	first := s.Gutter(of)
+	room := s.Most() - Cells(first) - Cells(title) - Cells(right)
 	switch {
-	case right == "":
-		return []string{title}
 	case s.Plain || room < 2:
-		return append(Wrap("", title, s.Most()), Wrap(s.Gutter(None), right, s.Most())...)
+		lines := Wrap(first, title, s.Most())
+		if right != "" {
+			lines = append(lines, Wrap(s.Gutter(None), right, s.Most())...)
+		}
+		return lines
+	case right == "":
+		return []string{first + title}
 	}
-	return []string{title + strings.Repeat(" ", room) + right}
+	return []string{first + title + strings.Repeat(" ", room) + right}
 }
 
 // Fact returns the lines of a label and a text beside it, or below where there is little room. The text is folded, never cut.
