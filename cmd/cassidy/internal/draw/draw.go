@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 
@@ -129,10 +130,27 @@ func (s Screen) Paint(code, text string) string {
 
 // Cells returns how many cells a line has on a terminal, without the sequences of [Screen.Paint].
 func Cells(line string) (cells int) {
+	if ascii(line) == len(line) {
+		return len(line)
+	}
 	for part := range unpainted(line) {
-		cells += uniseg.StringWidth(part)
+		n := ascii(part)
+		if n < len(part) {
+			n = max(0, n-1) // the next character may combine with it
+		}
+		cells += n + uniseg.StringWidth(part[n:])
 	}
 	return cells
+}
+
+// ascii returns how many bytes a text begins with that have a cell each, which most texts have only.
+func ascii(text string) int {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // unpainted yields the parts of a line between the sequences of colours.
@@ -205,8 +223,12 @@ func (s Screen) CutPath(path string, cells int) string {
 
 // split splits an unpainted text after the grapheme clusters that fit some cells.
 func split(text string, cells int) (head, rest string) {
-	rest, state, used := text, -1, 0
-	for rest != "" {
+	used := min(ascii(text[:min(len(text), cells+1)]), cells)
+	if used > 0 && used < len(text) && text[used] >= utf8.RuneSelf {
+		used-- // the next character may combine with it
+	}
+	head, rest = text[:used], text[used:]
+	for state := -1; rest != ""; {
 		cluster, next, width, nextState := uniseg.FirstGraphemeClusterInString(rest, state)
 		if used += width; used > cells {
 			break
