@@ -29,11 +29,15 @@ func byKeys(t *testing.T, dir, home string, l look, keys []string, args ...strin
 		if err != nil { // EIO: the process has gone
 			break
 		}
-		if prompt.MatchString(shown.String()) && len(keys) > 0 {
-			if _, err := io.WriteString(person, keys[0]+"\n"); err != nil {
-				t.Fatal(err)
-			}
-			keys = keys[1:]
+		if !prompt.MatchString(shown.String()) {
+			continue
+		}
+		typed := "\x04" // no more is typed
+		if len(keys) > 0 {
+			typed, keys = keys[0]+"\n", keys[1:]
+		}
+		if _, err := io.WriteString(person, typed); err != nil {
+			t.Fatal(err)
 		}
 	}
 	_ = cmd.Wait() // some commands end with an exit code
@@ -64,7 +68,7 @@ func TestReviews(t *testing.T) {
 			if err := os.CopyFS(own, os.DirFS(dir)); err != nil {
 				t.Fatal(err)
 			}
-			checkScreen(t, "review_trust", l, byKeys(t, own, home, l, []string{"y", "v", "y", "a", "y"}, "trust"))
+			checkScreen(t, "review_trust", l, byKeys(t, own, home, l, []string{"y", "v", "y", "n", "a", "y"}, "trust"))
 			putChatFile(t, own, ".cassidy/mcp.json", `{"mcpServers": {"issues": {"command": "sh", "args": ["server.sh"]}}}`)
 			byKeys(t, own, home, l, nil, "trust", "--yes")
 			checkScreen(t, "review_mcp", l, byKeys(t, own, home, l, []string{"y"}, "mcp", "review", "issues"))

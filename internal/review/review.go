@@ -120,9 +120,9 @@ func Of(q *tool.Question, about *About) *Review {
 	}
 	switch {
 	case q.Func != "" && about.Args.Len() > 0 && !value.Equal(about.Args, q.Args):
-		r.detail(Part{Kind: Fact, Label: "called", Lines: []Line{note("with")}}, block(about.Args))
+		r.detail(Part{Kind: Fact, Label: "arguments"}, block(about.Args))
 	case len(q.Changes) > 0: // they are all that a yes does
-		r.detail(Part{Kind: Fact, Label: "called", Lines: []Line{note("with")}}, block(brief(q.Args)))
+		r.detail(Part{Kind: Fact, Label: "arguments"}, block(brief(q.Args)))
 	}
 	return r
 }

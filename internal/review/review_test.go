@@ -143,7 +143,7 @@ func TestArgumentsOfChanges(t *testing.T) {
 		t.Errorf("the changes, without %+v (-want +got):\n%s", hidden, diff)
 	}
 	rows, _ = r.Rows(80, true)
-	want = []string{"called with", `filepath: "a"`, `content: a text of 200 bytes`}
+	want = []string{"arguments", `filepath: "a"`, `content: a text of 200 bytes`}
 	if diff := cmp.Diff(want, plainRows(rows)[len(rows)-3:]); diff != "" {
 		t.Errorf("all of it (-want +got):\n%s", diff)
 	}
@@ -270,7 +270,7 @@ func TestDict(t *testing.T) {
 func TestSameArguments(t *testing.T) {
 	q := &tool.Question{Kind: tool.QuestionApproval, Tool: "remember", Func: "memory.add", Args: value.NewDict("note", "a")}
 	for args, want := range map[*value.Dict]bool{value.NewDict("note", "a"): false, value.NewDict("note", "b"): true, nil: false} {
-		called := slices.ContainsFunc(Of(q, &About{Args: args}).Parts, func(p Part) bool { return p.Label == "called" })
+		called := slices.ContainsFunc(Of(q, &About{Args: args}).Parts, func(p Part) bool { return p.Label == "arguments" })
 		if called != want {
 			t.Errorf("called with %v: shown %v, want %v", args, called, want)
 		}

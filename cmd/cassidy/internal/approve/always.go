@@ -47,8 +47,10 @@ func (a *Asker) always(ctx context.Context, q *approval) (answer tool.Answer, ok
 		a.tell(draw.Done, untilEnd)
 		return tool.Answer{Yes: true, Always: true}, true, nil
 	}
-	a.Term.Print("  s  approve " + kindText(q) + ", until cassidy ends or " + q.tool.Name + " changes\n" +
-		"  p  approve permanently in this project: add these rules to " + ui.VisibleLine(a.Config) + "\n")
+	most := a.ScreenOf(a.Term.Out).Most()
+	lines := append(draw.Wrap("  s  ", "approve "+kindText(q)+", until cassidy ends or "+q.tool.Name+" changes", most),
+		draw.Wrap("  p  ", "approve permanently in this project: add these rules to "+ui.VisibleLine(a.Config), most)...)
+	a.Term.Print(strings.Join(lines, "\n") + "\n")
 	for _, text := range rules {
 		a.Term.Print("       - " + text + "\n")
 	}

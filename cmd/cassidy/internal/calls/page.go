@@ -281,7 +281,7 @@ func (p *Page) examples(t *tool.Tool, command string) {
 		if e.Description != "" {
 			p.Text("  ", ui.Printable(e.Description))
 		}
-		p.Long("    ", command+ui.VisibleLine(t.Name+ShellArgs(e.Args)))
+		p.Line("    " + command + ui.VisibleLine(t.Name+ShellArgs(e.Args))) // not broken: it may be copied
 		if e.HasExpect {
 			arrow, room := "→ ", 80
 			if p.Width > 0 {

@@ -12,16 +12,31 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
+	"github.com/cassidy-run/cassidy/internal/review"
 	"github.com/cassidy-run/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// risky reports whether a file can act on what is outside of it: each such file is asked about by itself.
+// risky reports whether a file can act on what is outside of it, or has characters that nobody sees: each such file is asked
+// about by itself.
 func risky(f *trust.File) bool {
 	switch f.Kind {
 	case trust.KindServers, trust.KindProgram, trust.KindHooks:
 		return true
 	}
+	return invisible(f) > 0 || acts(f)
+}
+
+// invisible returns how many characters of a file nobody sees.
+func invisible(f *trust.File) int {
+	r := &review.Review{}
+	r.Text(f.Text)
+	n, _ := r.Marks()
+	return n
+}
+
+// acts reports whether a tool can change something, or send it.
+func acts(f *trust.File) bool {
 	return f.Tool != nil && slices.ContainsFunc(f.Tool.Needs, tool.Capability.Acts)
 }
 
@@ -116,6 +131,7 @@ func (t *Session) Ask(ctx context.Context) error {
 			return t.Record(trusted)
 		default:
 			refused[f.Path] = true
+			t.say(draw.Failed, "left untrusted")
 		}
 	}
 	return t.Record(trusted)
@@ -129,6 +145,13 @@ func (t *Session) list() {
 	p := t.page()
 	p.overview(t.Review.Root, t.Files)
 	t.Print(p.String())
+}
+
+// say prints a message between the questions.
+func (t *Session) say(mark draw.Symbol, text string) {
+	if ui.IsTerminal(t.Err) {
+		t.Draw(t.ScreenOf(t.Err).Message(mark, text))
+	}
 }
 
 // plain returns the files from one on that are not risky.
@@ -154,7 +177,7 @@ func (t *Session) decide(ctx context.Context, in *ui.Terminal, i int) (string, e
 		case err != nil:
 			return "", err
 		case answer == "y" && !viewed:
-			in.Print(strings.Join(t.ScreenOf(t.Err).Message(draw.Folded, "the text of the file was not shown yet: type v to read it before you trust it"), "\n") + "\n")
+			t.say(draw.Folded, "the text of the file was not shown yet: type v to read it before you trust it")
 		case answer == "v":
 			viewed = t.show(ctx, in, f, false) || viewed
 			viewed = t.ask(i, viewed)
@@ -211,7 +234,7 @@ func (t *Session) show(ctx context.Context, in *ui.Terminal, f *trust.File, fact
 	return approve.View(ctx, t.Printer, in, p.String())
 }
 
-// answer asks for one of some choices, and returns its letter, or n for anything else. The end of the input is q.
+// answer asks for one of some choices until it gets one, and returns its letter. Enter alone is n, and the end of the input is q.
 func (t *Session) answer(ctx context.Context, in *ui.Terminal, choices ...string) (string, error) {
 	in.Print(t.ScreenOf(t.Err).Prompt(choices...))
 	line, err := in.ReadLine(ctx)
@@ -223,18 +246,24 @@ func (t *Session) answer(ctx context.Context, in *ui.Terminal, choices ...string
 		return "q", nil
 	}
 	word := strings.ToLower(strings.TrimSpace(line))
-	if word == "?" || word == "help" {
+	letter := func(word string) string {
+		for letter, name := range map[string]string{"y": "yes", "v": "view", "a": "all", "l": "list", "q": "quit", "n": "no"} {
+			offered := slices.ContainsFunc(choices, func(c string) bool { return strings.HasPrefix(strings.ToLower(c), letter+" ") }) || letter == "y" && strings.HasPrefix(choices[0], "v ")
+			if offered && (word == letter || word == name) {
+				return letter
+			}
+		}
+		return ""
+	}
+	switch answer := letter(word); {
+	case word == "":
+		return "n", nil
+	case answer != "":
+		return answer, nil
+	default: // also ?
 		in.Print("  v  show the text of the file\n  y  trust the file, after its text was shown\n  n  leave the file untrusted; Enter alone does this too\n" +
 			"  a  show all files that only read and compute, then ask once for all of them\n  l  list the files again\n" +
 			"  q  end the review; the files that you have trusted stay trusted\n")
 		return t.answer(ctx, in, choices...)
 	}
-	names := map[string]string{"y": "yes", "v": "view", "a": "all", "l": "list", "q": "quit"}
-	for letter, name := range names {
-		offered := slices.ContainsFunc(choices, func(c string) bool { return strings.HasPrefix(c, letter+" ") }) || letter == "y" && strings.HasPrefix(choices[0], "v ")
-		if offered && (word == letter || word == name) {
-			return letter, nil
-		}
-	}
-	return "n", nil
 }

@@ -96,13 +96,17 @@ func shortPath(f *trust.File) string { return strings.TrimPrefix(f.Path, folder.
 
 // can describes on a line what a file can do.
 func can(f *trust.File) string {
+	text := app.KindTexts[f.Kind]
 	switch {
 	case f.Tool != nil && len(f.Tool.Needs) > 0:
-		return strings.Join(ui.Map(ui.WorstFirst(f.Tool.Needs), ui.InWords), "; ")
+		text = strings.Join(ui.Map(ui.WorstFirst(f.Tool.Needs), ui.InWords), "; ")
 	case f.Tool != nil:
-		return "only computes"
+		text = "only computes"
 	}
-	return app.KindTexts[f.Kind]
+	if n := invisible(f); n > 0 {
+		text += "; " + ui.Count(n, "invisible character")
+	}
+	return text
 }
 
 // title writes the path of a file, and whether it is new.

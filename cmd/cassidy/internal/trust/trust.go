@@ -266,6 +266,9 @@ func (t *Session) Record(files []trust.File) error {
 		t.Note("nothing was trusted")
 	default:
 		t.Did("trusted %s", ui.Count(len(files), "file"))
+		if left := len(t.Files) - len(files); left > 0 && !t.unasked {
+			t.Note("%s left untrusted", ui.Count(left, "file"))
+		}
 	}
 	return nil
 }

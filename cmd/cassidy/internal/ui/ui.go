@@ -271,13 +271,17 @@ func (p *Printer) Say(mark draw.Symbol, text string) {
 	p.Print(text + "\n")
 }
 
-// PrintMarkdown writes a text in Markdown: drawn on a terminal, else as data.
+// PrintMarkdown writes a text in Markdown: drawn on a terminal, else as data. It may come from outside, so it is not in the gutter.
 func (p *Printer) PrintMarkdown(text string) {
 	if !IsTerminal(p.Out) || strings.TrimSpace(text) == "" {
 		p.PrintText(text)
 		return
 	}
-	p.Print(strings.Join(p.ScreenOf(p.Out).Markdown(Printable(text)), "\n") + "\n")
+	s := p.ScreenOf(p.Out)
+	s.Width = max(1, s.Width-2)
+	for _, line := range s.Markdown(Printable(text)) {
+		p.Print(strings.TrimRight("  "+line, " ") + "\n")
+	}
 }
 
 // PrintTable draws a table on standard output, unless it is empty.
