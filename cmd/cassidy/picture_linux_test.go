@@ -14,20 +14,19 @@ import (
 var pictures = flag.String("picture", "", "write the pictures of the README into `DIR`: go test ./cmd/cassidy -run TestDemo -picture docs")
 
 // A palette is the colours of a picture.
-type palette struct{ back, text, faint, green, red, yellow string }
+type palette struct{ back, text, faint, green, red, magenta string }
 
 var palettes = map[string]palette{
-	"light": {"#ffffff", "#1f2328", "#6e7781", "#1a7f37", "#cf222e", "#9a6700"},
-	"dark":  {"#0d1117", "#e6edf3", "#8d96a0", "#3fb950", "#f85149", "#d29922"},
+	"light": {"#ffffff", "#1f2328", "#6e7781", "#1a7f37", "#cf222e", "#8250df"},
+	"dark":  {"#0d1117", "#e6edf3", "#8d96a0", "#3fb950", "#f85149", "#d2a8ff"},
 }
 
 // parts are what a picture shows of the demo: the lines from one that contains the first text up to one that contains the second.
 var parts = [][2]string{
 	{"$ cat .cassidy/tools/low_stock.star", "def low_stock"},
 	{"tool(", "needs ="},
-	{"$ cassidy task", "  ✓ ["},
-	{"may this tool change", "may this tool change"},
-	{"  new       ", "then Enter:"},
+	{"$ cassidy task", "✓ 1  low_stock"},
+	{"? Change 1 file?", "✓ approved once"},
 	{"$ kill -9", "$ kill -9"},
 	{"$ cassidy runs resume", "The supplier says"},
 	{"$ cassidy runs undo", "removed ORDER.md"},
@@ -37,7 +36,10 @@ var parts = [][2]string{
 func drawPicture(t *testing.T, dir, shown string) {
 	t.Helper()
 	var lines []string
-	rest := strings.Split(strings.ReplaceAll(shown, "\r", ""), "\n")
+	rest := strings.Split(strings.ReplaceAll(shown, "\r\n", "\n"), "\n")
+	for i, line := range rest {
+		rest[i] = line[strings.LastIndex(line, "\r")+1:] // without the progress that the line has replaced
+	}
 	plain := func(line string) string { return escape.ReplaceAllString(line, "") }
 	for _, part := range parts {
 		for len(rest) > 0 && !strings.Contains(plain(rest[0]), part[0]) {
@@ -116,8 +118,8 @@ func (p palette) spans(line string) string {
 			style = ` fill="` + p.red + `"`
 		case "32":
 			style = ` fill="` + p.green + `"`
-		case "33":
-			style = ` fill="` + p.yellow + `"`
+		case "35":
+			style = ` fill="` + p.magenta + `"`
 		default:
 			style = ""
 		}
