@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-var pictures = flag.String("picture", "", "write the pictures of the README into `DIR`: go test ./cmd/cassidy -run TestDemo -picture docs")
+var pictures = flag.String("picture", "", "write the pictures of the README into `DIR`: go test ./cmd/cassidy -run TestDemo -args -picture ../../docs")
 
 // A palette is the colours of a picture.
 type palette struct{ back, text, faint, green, red, magenta string }
