@@ -66,7 +66,7 @@ func (l *Language) Check(src script.Source, r *lint.Report) {
 func (c *checking) workflow() {
 	needs := lint.Declaration{Name: "the workflow", Free: []string{"model", "human", "tool"},
 		Refuses: "which a workflow without needs may not use itself",
-		Hint:    "call a tool that has this capability; or end the file with workflow(main, needs = […]) and run it as a tool"}
+		Hint:    "call a tool that has this capability; or run it as a tool, which has the needs that the file declares with workflow(main, needs = […])"}
 	main := c.file.defs[scan.MainName]
 	if main == nil {
 		if !c.hidden[scan.MainName] {

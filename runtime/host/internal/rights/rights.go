@@ -257,7 +257,7 @@ func (r *Rights) undeclared(of *Rights, declared []tool.Capability, c tool.Capab
 	if of == r && r.Program && (r.Most == nil || tool.AllowsAny(r.Most, c)) {
 		err := value.Errorf(value.Denied, "%s may not use %s itself", r.who(of), c)
 		if name, ok := strings.CutPrefix(of.Of.Name, "workflow "); ok {
-			return err.WithHint("call a tool that has this capability; or end the file with workflow(main, needs = [%q, …]) and all other needs, and run it as a tool: cassidy tool run %s", c.String(), name)
+			return err.WithHint("call a tool that has this capability; or run the workflow as a tool, which has all needs that its file declares with workflow(main, needs = [%q, …]): cassidy tool run %s", c.String(), name)
 		}
 		return err.WithHint("call a tool that has this capability")
 	}
