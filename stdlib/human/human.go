@@ -1,5 +1,5 @@
 // Package human lets scripts ask the person for whom they run, and report to them: the
-// module human, and the functions emit, progress and log.
+// module human, and the functions emit, progress, log and show.
 //
 // Who answers is not part of the package: the host provides it with the call
 // ([tool.Grant.Ask]), as it does for reports ([tool.Grant.Emit]).

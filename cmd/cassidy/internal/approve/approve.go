@@ -313,10 +313,11 @@ func (a *Asker) view(ctx context.Context, r *review.Review) bool {
 func View(ctx context.Context, p *ui.Printer, t *ui.Terminal, text string) bool {
 	lines := strings.SplitAfter(text, "\n")
 	part := t.Height() - 2
-	if t.File == nil || len(lines) <= part || paged(ctx, p, t, text) {
-		if t.File == nil || len(lines) <= part {
-			t.Print(text)
-		}
+	switch {
+	case t.File == nil || len(lines) <= part:
+		t.Print(text)
+		return true
+	case paged(ctx, p, t, text):
 		return true
 	}
 	for ; len(lines) > part; lines = lines[part:] {
@@ -368,10 +369,5 @@ func (a *Asker) helpText(q *approval, editable bool) string {
 		choices = append(choices, [2]string{"e", "edit the parameters, then check and show them again"})
 	}
 	choices = append(choices, [][2]string{{"v", "view everything in full"}, {"a", always}, {"r", rule}, {"Ctrl-C", "end the run"}}...)
-	var b strings.Builder
-	most := a.ScreenOf(a.Term.Out).Most()
-	for _, c := range choices {
-		b.WriteString(strings.Join(draw.Wrap("  "+c[0]+"  ", c[1], most), "\n") + "\n")
-	}
-	return b.String()
+	return strings.Join(a.ScreenOf(a.Term.Out).Names("  ", choices, 0), "\n") + "\n"
 }

@@ -84,7 +84,7 @@ func (p *Page) Review(r *review.Review) {
 	if r.Risk {
 		title += "  " + p.RiskWord()
 	}
-	p.Lines(p.Head(draw.Asks, title, p.Paint(draw.Dim, ui.VisibleLine(r.Subject))))
+	p.Lines(p.Head(draw.Asks, title, p.Paint(draw.Dim, p.Own(ui.VisibleLine(r.Subject)))))
 	p.Rows(r)
 	p.Marks(r)
 }
@@ -160,7 +160,7 @@ func (p *Page) row(row, before *review.Row) {
 		}
 		text := s.Text
 		if p.ASCII && s.Size == 0 { // it is ours
-			text = strings.ReplaceAll(text, "−", "-")
+			text = p.Own(text)
 		}
 		p.WriteString(p.Paint(code, text))
 	}

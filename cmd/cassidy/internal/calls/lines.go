@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -246,11 +247,7 @@ func (m *Made) line(s draw.Screen, names int, figures string) string {
 	if room < 8 && draw.Cells(about) > room { // figures go first
 		return s.Cut(left+about, s.Most())
 	}
-	cut := s.Cut
-	if strings.Contains(about, "/") && !strings.Contains(about, " ") {
-		cut = s.CutPath
-	}
-	line := left + draw.Pad(cut(about, room), room, false)
+	line := left + draw.Pad(s.CutText(about, room), room, false)
 	return strings.TrimRight(line+strings.TrimSuffix(right, s.Paint(draw.Dim, "     ")), " ")
 }
 
@@ -349,11 +346,7 @@ func (m *Made) textFigures(s draw.Screen, text string) string {
 				removed++
 			}
 		}
-		minus := "−"
-		if s.ASCII {
-			minus = "-"
-		}
-		return "+" + strconv.Itoa(added) + " " + minus + strconv.Itoa(removed)
+		return s.Own(fmt.Sprintf("+%d −%d", added, removed))
 	}
 	if n := strings.Count(text, "\n"); n > 0 {
 		return size(s, n+1)
@@ -410,11 +403,7 @@ func (l *Lines) showTodo(list string) {
 	s := l.app.ScreenOf(l.app.Err)
 	count, page := strconv.Itoa(done)+"/"+strconv.Itoa(len(now)), s
 	page.Width = min(s.Width, pageRight)
-	separator := " · "
-	if s.ASCII {
-		separator = ", "
-	}
-	if line := strings.Join(changed, separator); !s.Plain && draw.Cells(line)+draw.Cells(count)+4 <= page.Most() {
+	if line := strings.Join(changed, s.Between()); !s.Plain && draw.Cells(line)+draw.Cells(count)+4 <= page.Most() {
 		changed = []string{line}
 	}
 	if len(changed) == 0 {
@@ -482,12 +471,9 @@ func ReportUsed(a *app.App, run, used string) {
 	if a.HasRun(run) {
 		parts = append(parts, "run "+ui.VisibleLine(run))
 	}
-	separator, of := " · ", draw.Rule
-	if s.ASCII {
-		separator = ", "
-	}
+	of := draw.Rule
 	if s.Plain {
 		of = draw.None
 	}
-	a.Draw(append([]string{""}, s.Message(of, s.Paint(draw.Dim, strings.Join(parts, separator)))...))
+	a.Draw(append([]string{""}, s.Message(of, s.Paint(draw.Dim, strings.Join(parts, s.Between())))...))
 }

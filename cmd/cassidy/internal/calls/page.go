@@ -45,11 +45,7 @@ func NewPage(a *app.App) *Page { return &Page{draw.Page{Screen: a.ScreenOf(a.Out
 
 // Head writes the name of a tool, and why it cannot be used.
 func (p *Page) Head(t *toolset.Info) {
-	name, dash := p.Paint(draw.Bold, t.Name), " — "
-	if p.ASCII {
-		dash = " - "
-	}
-	p.Text("", name+dash+ui.VisibleLine(t.DisplayTitle()))
+	p.Text("", p.Paint(draw.Bold, t.Name)+p.Own(" — ")+ui.VisibleLine(t.DisplayTitle()))
 	if d := t.Deprecated; d != nil {
 		note := "DEPRECATED"
 		if d.Since != "" {

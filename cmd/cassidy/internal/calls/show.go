@@ -141,7 +141,7 @@ func RunLines(a *app.App, run string) func(tool.Event) { return NewLines(a).Run(
 // Run is [RunLines] for the next run of several.
 func (l *Lines) Run(run string) func(tool.Event) {
 	a := l.app
-	paint := a.PaintOn(a.Err)
+	paint := a.ScreenOf(a.Err).Paint
 	output := outputLines(a)
 	a.Refused, a.Made, a.Failed = nil, 0, 0
 	made := &madeCalls{}
@@ -239,9 +239,9 @@ func showHook(a *app.App, d *tool.Hooked, paint func(code, text string) string) 
 	default:
 		text = "failed: " + text
 	}
-	color := ui.Magenta
+	color := draw.Magenta
 	if d.Action == "noted" {
-		color = ui.Dim
+		color = draw.Dim
 	}
 	a.LogLine("  " + paint(color, "hook "+d.Hook+" "+text))
 }
@@ -311,14 +311,14 @@ func showDecision(a *app.App, d *tool.Decided, paint func(code, text string) str
 	case "call":
 		line := ui.VisibleLine(d.Action + Args(d.Input))
 		if why := strings.TrimSpace(d.Reasoning); why != "" {
-			line += paint(ui.Dim, "  "+ui.Brief(why, draw.MaxText))
+			line += paint(draw.Dim, "  "+ui.Brief(why, draw.MaxText))
 		}
 		if d.Inferred {
-			line += paint(ui.Dim, "  (inferred)")
+			line += paint(draw.Dim, "  (inferred)")
 		}
 		a.LogLine(line)
 	case "error":
-		a.LogLine(paint(ui.Magenta, "invalid reply: "+ui.VisibleLine(strings.TrimSpace(d.Error))))
+		a.LogLine(paint(draw.Magenta, "invalid reply: "+ui.VisibleLine(strings.TrimSpace(d.Error))))
 	}
 }
 
@@ -342,12 +342,12 @@ func ShowEnd(a *app.App, label string, e *tool.ToolCallEnd, paint func(code, tex
 	if a.Quiet {
 		return
 	}
-	mark := paint(ui.Green, "✓")
+	mark := paint(draw.Green, "✓")
 	if !e.Success {
-		mark = paint(ui.Red, "✗")
+		mark = paint(draw.Red, "✗")
 	}
 	if e.Waits {
-		a.LogLine("  " + paint(ui.Magenta, "…") + " " + label + paint(ui.Dim, "waits"))
+		a.LogLine("  " + paint(draw.Magenta, "…") + " " + label + paint(draw.Dim, "waits"))
 		return
 	}
 	if e.Unshown != "" {
@@ -360,8 +360,8 @@ func ShowEnd(a *app.App, label string, e *tool.ToolCallEnd, paint func(code, tex
 	if _, isText := e.Result.(string); e.Result != nil && !isText && !e.Shown {
 		line = value.FormatJSON(e.Result, "")
 	}
-	a.LogLine("  " + mark + " " + label + paint(ui.Dim, ui.Brief(line, draw.MaxText)))
+	a.LogLine("  " + mark + " " + label + paint(draw.Dim, ui.Brief(line, draw.MaxText)))
 	for text := range strings.Lines(more) {
-		a.LogLine("  │ " + paint(ui.Dim, ui.Brief(text, draw.MaxText)))
+		a.LogLine("  │ " + paint(draw.Dim, ui.Brief(text, draw.MaxText)))
 	}
 }

@@ -79,11 +79,11 @@ func (t *chatSession) help(context.Context, []string) error {
 	rows = append(rows, [][2]string{
 		{`text \`, "continue on the next line"}, {"//text", "send a message that begins with /"},
 		{"@FILE", "attach an image, a PDF or a text file; for a literal @, type @@"},
-		{"↑ ↓", "recall earlier messages"}, {"Ctrl-C", "stop the answer or clear the line; press twice to end the session"},
+		{"Up Down", "recall earlier messages"}, {"Ctrl-C", "stop the answer or clear the line; press twice to end the session"},
 	}...)
 	s := t.ScreenOf(t.Err)
 	for _, row := range rows {
-		t.Draw(s.Fact(draw.None, draw.Pad(row[0], 25, false), row[1]))
+		t.Draw(s.Fact(draw.None, draw.Pad(s.Own(row[0]), 25, false), row[1]))
 	}
 	return nil
 }

@@ -154,12 +154,12 @@ func (v *chatView) listCalls(calls []agent.CallRecord) {
 	if len(calls) == 0 || v.Quiet {
 		return
 	}
-	paint := v.PaintOn(v.Err)
+	s := v.ScreenOf(v.Err)
 	words := make([]string, len(calls))
 	for i := range calls {
-		mark := paint(ui.Green, "✓")
+		mark := s.Mark(draw.Done)
 		if !calls[i].Success {
-			mark = paint(ui.Red, "✗")
+			mark = s.Mark(draw.Failed)
 		}
 		words[i] = strconv.Itoa(i+1) + ". " + ui.VisibleLine(calls[i].Action) + " " + mark
 	}

@@ -224,7 +224,7 @@ func (r *run) report(sarif, strict bool) error {
 }
 
 func (r *run) print(found []diagnostic.Diagnostic) {
-	paint := r.Paint()
+	paint := r.ScreenOf(r.Out).Paint
 	for _, d := range r.fixed {
 		r.Print(ui.Sprintf("%s:%d: fixed: %s\n", d.Pos.File, d.Pos.Line, d.Fix.Title))
 	}

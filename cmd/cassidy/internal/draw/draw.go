@@ -186,12 +186,7 @@ func (s Screen) Gauge(share float64) string {
 }
 
 // Dots is what stands for what was cut.
-func (s Screen) Dots() string {
-	if s.ASCII {
-		return "..."
-	}
-	return "…"
-}
+func (s Screen) Dots() string { return s.Own("…") }
 
 // Cut cuts the end of a line that has more than some cells.
 func (s Screen) Cut(line string, cells int) string {
@@ -219,6 +214,14 @@ func (s Screen) CutPath(path string, cells int) string {
 		}
 	}
 	return s.Cut(path, cells)
+}
+
+// CutText cuts a path as [Screen.CutPath] does, and another text at its end.
+func (s Screen) CutText(text string, cells int) string {
+	if strings.Contains(text, " ") {
+		return s.Cut(text, cells)
+	}
+	return s.CutPath(text, cells)
 }
 
 // split splits an unpainted text after the grapheme clusters that fit some cells.
@@ -400,7 +403,7 @@ func (s Screen) Own(text string) string {
 	if !s.ASCII {
 		return text
 	}
-	return strings.NewReplacer("…", "...", " · ", ", ", "·", ",", "—", "-", "–", "-", "→", "->", "×", "x").Replace(text)
+	return strings.NewReplacer("…", "...", " · ", ", ", "·", ",", "—", "-", "–", "-", "→", "->", "×", "x", "−", "-", "•", "-").Replace(text)
 }
 
 // Numbered returns a line of a file after its number and a margin. A long line is folded.
@@ -440,12 +443,7 @@ func (s Screen) Prompt(choices ...string) string {
 }
 
 // Between is what separates short texts on a line.
-func (s Screen) Between() string {
-	if s.ASCII {
-		return ", "
-	}
-	return " · "
-}
+func (s Screen) Between() string { return s.Own(" · ") }
 
 // Hint returns the lines that say what to type next.
 func (s Screen) Hint(indent, text string) []string {

@@ -152,13 +152,10 @@ func hang(indent string) string {
 func (p *page) list(n *ast.List, indent string) {
 	number := n.Start
 	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
-		mark := "• "
-		switch {
-		case n.IsOrdered():
+		mark := p.Own("• ")
+		if n.IsOrdered() {
 			mark = fmt.Sprintf("%d. ", number)
 			number++
-		case p.ASCII:
-			mark = "- "
 		}
 		if item != n.FirstChild() && apart(item) {
 			p.lines = append(p.lines, "")
@@ -208,19 +205,9 @@ func (p *page) table(n *east.Table, indent string) {
 		}
 		t.Rows = append(t.Rows, cells[:len(t.Columns)])
 	}
-	if p.Width > 0 { // a text that somebody has written is not folded, and not cut
-		widths := 0
-		for i, c := range t.Columns {
-			most := Cells(c.Name)
-			for _, row := range t.Rows {
-				most = max(most, Cells(row[i]))
-			}
-			widths += most + 2
-		}
-		if widths-2+Cells(indent) >= p.Width {
-			p.lines = append(p.lines, p.records(t, indent)...)
-			return
-		}
+	if p.Width > 0 && t.width()+Cells(indent) >= p.Width { // a text that somebody has written is not folded, and not cut
+		p.lines = append(p.lines, p.records(t, indent)...)
+		return
 	}
 	p.lines = append(p.lines, p.Table(t, indent)...)
 }

@@ -17,14 +17,6 @@ type Page struct {
 // PageWidth is how many cells a line of a page has without a terminal.
 const PageWidth = 80
 
-// room returns how many cells a line of a page may have.
-func (s Screen) room() int {
-	if s.Width <= 0 {
-		return PageWidth
-	}
-	return s.Most()
-}
-
 // Line adds a line as it is.
 func (p *Page) Line(line string) { p.lines = append(p.lines, line) }
 

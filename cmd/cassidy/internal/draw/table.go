@@ -46,13 +46,7 @@ func (s Screen) Table(t *Table, indent string) []string {
 		indent += "  "
 	}
 	rows, marks, folded := t.shown(s)
-	widths := make([]int, len(t.Columns))
-	for i, c := range t.Columns {
-		widths[i] = Cells(c.Name)
-		for _, row := range rows {
-			widths[i] = max(widths[i], Cells(row[i]))
-		}
-	}
+	widths := widthsOf(t.Columns, rows)
 	room := s.Width - 1 - Cells(indent)
 	shown, left := allColumns(t.Columns), []string(nil)
 	if s.Width > 0 && !t.AllColumns {
@@ -64,11 +58,7 @@ func (s Screen) Table(t *Table, indent string) []string {
 	add := func(row func(i int) string, code string, mark Symbol) {
 		var cells []string
 		for _, i := range shown {
-			cut := s.Cut
-			if text := row(i); strings.Contains(text, "/") && !strings.Contains(text, " ") {
-				cut = s.CutPath
-			}
-			cell := Pad(cut(row(i), widths[i]), widths[i], t.Columns[i].Right)
+			cell := Pad(s.CutText(row(i), widths[i]), widths[i], t.Columns[i].Right)
 			if (t.Columns[i].Dim || strings.TrimSpace(row(i)) == Missing) && code == "" {
 				cell = s.Paint(Dim, cell)
 			}
@@ -96,6 +86,24 @@ func (s Screen) Table(t *Table, indent string) []string {
 		lines = append(lines, s.foldLine(indent, s.Fold(len(left), "column", t.Widen)+": "+strings.Join(left, " ")))
 	}
 	return lines
+}
+
+// widthsOf returns how many cells each column needs.
+func widthsOf(columns []Column, rows [][]string) []int {
+	widths := make([]int, len(columns))
+	for i, c := range columns {
+		widths[i] = Cells(c.Name)
+		for _, row := range rows {
+			widths[i] = max(widths[i], Cells(row[i]))
+		}
+	}
+	return widths
+}
+
+// width returns how many cells the table needs.
+func (t *Table) width() int {
+	widths := widthsOf(t.Columns, t.Rows)
+	return total(allColumns(t.Columns), func(i int) int { return widths[i] })
 }
 
 // shown returns the rows that are shown with their marks, and how many are not.

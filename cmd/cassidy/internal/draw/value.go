@@ -57,10 +57,7 @@ const Missing = "–"
 func (d drawing) scalar(name string, v value.Value) string {
 	switch v := v.(type) {
 	case nil:
-		if d.ASCII {
-			return "-"
-		}
-		return Missing
+		return d.Own(Missing)
 	case string:
 		if v == "" {
 			return `""`
@@ -313,10 +310,6 @@ func (d drawing) list(items []value.Value, indent string, depth int) (lines []st
 	if !d.AllRows && d.Width > 0 && len(items) > maxRows {
 		shown, folded = items[:headRows], len(items)-headRows
 	}
-	bullet := "• "
-	if d.ASCII {
-		bullet = "- "
-	}
 	for _, v := range shown {
 		if isScalar(v) {
 			lines = append(lines, d.first(indent, d.wrap(indent, d.scalar("", v)))...)
@@ -324,7 +317,7 @@ func (d drawing) list(items []value.Value, indent string, depth int) (lines []st
 		}
 		for i, line := range d.below(v, indent+"  ", depth-1) {
 			if i == 0 {
-				line = indent + bullet + strings.TrimPrefix(line, indent+"  ")
+				line = indent + d.Own("• ") + strings.TrimPrefix(line, indent+"  ")
 			}
 			lines = append(lines, line)
 		}
@@ -412,15 +405,7 @@ func (d drawing) bars(t *Table, items []value.Value, indent string) {
 	if list == nil || identifies(t.Columns[1].Name) || !column(0, isText) && !column(0, isYear) || len(t.Columns) == 3 && !column(2, isInteger) {
 		return
 	}
-	widths := 0
-	for i, c := range t.Columns {
-		most := Cells(c.Name)
-		for _, row := range t.Rows {
-			most = max(most, Cells(row[i]))
-		}
-		widths += most + 2
-	}
-	free := d.Width - 1 - Cells(indent) - widths
+	free := d.Width - 1 - Cells(indent) - t.width() - 2
 	if free < leastBar {
 		return
 	}

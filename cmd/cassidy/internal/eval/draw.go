@@ -32,10 +32,7 @@ func drawRows(s draw.Screen, rows [][]string, marks []draw.Symbol) []string {
 		t.Columns = append(t.Columns, draw.Column{Name: name, Right: isNumber, Rank: rank})
 	}
 	for _, row := range rows[1:] {
-		if s.ASCII {
-			row = ui.Map(row, func(cell string) string { return strings.ReplaceAll(cell, arrow, " -> ") })
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, ui.Map(row, s.Own))
 	}
 	return s.Table(t, "")
 }
@@ -57,24 +54,23 @@ func (c *command) draw(s draw.Screen, r *eval.Report) (lines []string) {
 // drawFailed returns the lines of the cases that failed, each reason once unless all is set, and how many passed.
 func drawFailed(s draw.Screen, r *eval.Report, all bool) (lines []string) {
 	failed := slices.DeleteFunc(slices.Clone(r.Results), func(x eval.Result) bool { return x.Success })
+	count := map[string]int{}
+	for i := range failed {
+		count[failed[i].Why]++
+	}
 	for i := range failed {
 		x := &failed[i]
-		same := 0
-		for k := range failed {
-			if failed[k].Why == x.Why && !all {
-				same++
-				if k < i {
-					same = -len(failed) // an earlier one has the line
-				}
-			}
-		}
-		if same < 0 {
+		same := count[x.Why]
+		if same == 0 { // an earlier one has the line
 			continue
 		}
 		lines = append(lines, s.Message(draw.Failed, ui.VisibleLine(x.Name()))...)
 		lines = append(lines, draw.Wrap("  ", ui.VisibleLine(ui.CutShown(x.Why, 2*draw.MaxText)), s.Most())...)
-		if same > 1 {
-			lines = append(lines, "  "+s.Paint(draw.Dim, s.Fold(same-1, "more case", "--verbose")))
+		if !all {
+			if same > 1 {
+				lines = append(lines, "  "+s.Paint(draw.Dim, s.Fold(same-1, "more case", "--verbose")))
+			}
+			count[x.Why] = 0
 		}
 	}
 	if len(lines) > 0 {

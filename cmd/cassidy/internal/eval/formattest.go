@@ -153,7 +153,7 @@ func (c *command) printScores(t *formatTest, scores []eval.Score) {
 	for _, task := range scores[0].Tasks {
 		head += draw.Pad(task.Task, 10, false)
 	}
-	c.Print(c.Paint()(draw.Bold, strings.TrimRight(head, " ")) + "\n")
+	c.Print(c.ScreenOf(c.Out).Paint(draw.Bold, strings.TrimRight(head, " ")) + "\n")
 	for _, s := range scores {
 		line := draw.Pad(string(s.Format), 11, false) + draw.Pad(fmt.Sprintf("%.0f %%", 100*s.Rate()), 9, false) +
 			draw.Pad(meanText(s.Iterations), 12, false) + draw.Pad(fmt.Sprintf("%d of %d", s.AsAsked, s.Calls), 10, false)

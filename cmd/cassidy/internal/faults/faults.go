@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -15,13 +16,13 @@ import (
 
 // Text describes a fault for a person, in one to three lines.
 func Text(d *diagnostic.Diagnostic, paint func(code, text string) string) string {
-	color := ui.Red
+	color := draw.Red
 	if d.Severity == diagnostic.Warning {
-		color = ui.Magenta
+		color = draw.Magenta
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s %s\n", ui.VisibleLine(d.Pos.String()), paint(color, string(d.Severity)+":"),
-		ui.VisibleLine(d.Message)+" "+paint(ui.Dim, "["+d.Code+"]"))
+		ui.VisibleLine(d.Message)+" "+paint(draw.Dim, "["+d.Code+"]"))
 	if d.Hint != "" {
 		fmt.Fprintf(&b, "  hint: %s\n", ui.VisibleLine(d.Hint))
 	}

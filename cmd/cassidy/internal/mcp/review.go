@@ -165,7 +165,7 @@ func (r *toolReview) show(all bool) review.Hidden {
 	if r.first {
 		state = "new"
 	}
-	title := p.Paint(draw.Bold, ui.VisibleLine(r.entry.Name)) + " · " + ui.Count(len(r.changes), "tool") + ", " + state
+	title := p.Paint(draw.Bold, ui.VisibleLine(r.entry.Name)) + p.Between() + ui.Count(len(r.changes), "tool") + ", " + state
 	p.Lines(p.Head(draw.None, title, p.Paint(draw.Dim, "(claims of the server)")))
 	list := definitions(r.changes)
 	for i := range list {

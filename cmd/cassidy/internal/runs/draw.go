@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
@@ -72,7 +73,7 @@ func (v *view) head(used agent.Usage, undos []string, times *history.Times) []st
 	if file, isScript := strings.CutPrefix(model, "script:"); isScript {
 		model = "script:" + path.Base(filepath.ToSlash(file))
 	}
-	about := []string{r.Kind, model, usedText(used)}
+	about := []string{r.Kind, model, calls.Known(used.String())}
 	if policy := r.Options.Text("policy"); policy != r.Kind {
 		about = slices.Insert(about, 1, policy)
 	}
@@ -93,11 +94,6 @@ func (v *view) head(used agent.Usage, undos []string, times *history.Times) []st
 	fact("undone", strings.Join(undos, ", "))
 	fact("retry of", r.ForkedFrom)
 	return lines
-}
-
-// usedText describes what was used of models, without what nobody knows.
-func usedText(used agent.Usage) string {
-	return strings.Join(slices.DeleteFunc(strings.Split(used.String(), ", "), func(part string) bool { return strings.HasSuffix(part, "unknown") }), ", ")
 }
 
 // state says in words how the run is.

@@ -33,7 +33,7 @@ func (p page) wait(w *describe.Wait) {
 	for i := range w.Questions {
 		p.question(&w.Questions[i])
 	}
-	p.Print(p.Paint()(ui.Bold, "  "+w.Todo()) + "\n")
+	p.Print(p.ScreenOf(p.Out).Paint(draw.Bold, "  "+w.Todo()) + "\n")
 }
 
 // question prints an open question.
@@ -85,7 +85,7 @@ func (p page) list(runs []history.Run, undone map[string]bool, waits func(*histo
 			widths[k] = max(widths[k], draw.Cells(rows[i][k]))
 		}
 	}
-	paint, width := p.Paint(), draw.MaxText
+	paint, width := p.ScreenOf(p.Out).Paint, draw.MaxText
 	for i := range runs {
 		line := ""
 		for k, text := range rows[i] {
@@ -103,7 +103,7 @@ func (p page) list(runs []history.Run, undone map[string]bool, waits func(*histo
 			below = cut(ui.VisibleLine(w.Text()), width-4)
 		}
 		if below != "" {
-			p.Print("  " + paint(ui.Magenta, "… "+below) + "\n")
+			p.Print("  " + paint(draw.Magenta, "… "+below) + "\n")
 		}
 	}
 }
@@ -172,7 +172,7 @@ func (p page) todo(r *history.Run) {
 	if repair == "" {
 		return
 	}
-	p.Print("\n" + p.Paint()(ui.Bold, "  "+repair) + "\n")
+	p.Print("\n" + p.ScreenOf(p.Out).Paint(draw.Bold, "  "+repair) + "\n")
 	if r.State == history.Parked && !r.Wake.IsZero() {
 		p.Print("  cassidy runs resume --due tries again after " + r.Wake.Local().Format(describe.TimeLayout) + "; with --faults, it tries immediately\n")
 	}
@@ -190,7 +190,7 @@ func stateText(r *history.Run) string {
 // lines below.
 func (p page) step(s *describe.Step, places int) {
 	const least = 16 // the minimum width of the effect, however deep the step is
-	paint, width := p.Paint(), draw.MaxText
+	paint, width := p.ScreenOf(p.Out).Paint, draw.MaxText
 	margin := draw.Pad(strings.Repeat("  ", max(0, len(s.StepPath)-1))+s.StepPath.String(), places, false) + " "
 	left := width - draw.Cells(margin) - 2
 	cost := ""
@@ -209,14 +209,14 @@ func (p page) step(s *describe.Step, places int) {
 			result = ""
 		}
 	}
-	line := margin + paint(s.Mark.Color(), string(s.Mark)) + " " + what + paint(ui.Dim, cost)
+	line := margin + paint(s.Mark.Color(), string(s.Mark)) + " " + what + paint(draw.Dim, cost)
 	if result != "" {
-		line += "  " + paint(ui.Dim, result)
+		line += "  " + paint(draw.Dim, result)
 	}
 	p.Print(strings.TrimRight(line, " ") + "\n")
 	for _, text := range s.Below {
 		indent := strings.Repeat(" ", places+3)
-		p.Print(indent + paint(ui.Dim, cut("↳ "+ui.VisibleLine(text), max(width-len(indent), least))) + "\n")
+		p.Print(indent + paint(draw.Dim, cut("↳ "+ui.VisibleLine(text), max(width-len(indent), least))) + "\n")
 	}
 }
 

@@ -18,7 +18,7 @@ func (v *view) one(e *history.Entry, s *describe.Step, below []describe.Step) []
 		cost = s.Mark.State()
 	}
 	title := v.Paint(draw.Bold, s.StepPath.String()) + "  " + ui.VisibleLine(s.Name)
-	lines := v.Head(stepMark(s), title, v.Paint(draw.Dim, strings.ReplaceAll(cost, " · ", v.Between())))
+	lines := v.Head(stepMark(s), title, v.Paint(draw.Dim, v.Own(cost)))
 	fact := func(label, text string) {
 		if text != "" {
 			lines = append(lines, v.Fact(draw.None, draw.Pad(label, 8, false), ui.VisibleLine(text))...)

@@ -166,11 +166,7 @@ func (v *view) step(r *row, l layout) []string {
 		right = v.inside(r)
 		room = v.Most() - draw.Cells(left) - draw.Cells(right) - 2
 	}
-	cut := v.Cut
-	if !strings.Contains(text, " ") {
-		cut = v.CutPath
-	}
-	left += draw.Pad(cut(text, max(room, 1)), room, false)
+	left += draw.Pad(v.CutText(text, max(room, 1)), room, false)
 	return append([]string{strings.TrimRight(left+"  "+v.Paint(draw.Dim, right), " ")}, v.below(r, indent)...)
 }
 

@@ -97,7 +97,7 @@ func joined(r rune) bool {
 		unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer)
 }
 
-// colours are the sequences of [Printer.PaintOn].
+// colours are the sequences of [draw.Screen.Paint].
 var colours = regexp.MustCompile("\x1b\\[(?:0|1|2|7|31|32|35)m")
 
 // styled is [Printable] for a text of ours with colours: whatever else is in it is marked, in case that
@@ -164,15 +164,6 @@ func Visible(text string) string { return visible.Text(text) }
 
 // VisibleLine is like [Visible], on one line.
 func VisibleLine(text string) string { return visible.Line(text) }
-
-// The codes of colours, for [Printer.Paint].
-const (
-	Bold    = "1"
-	Dim     = "2"
-	Magenta = "35"
-	Green   = "32"
-	Red     = "31"
-)
 
 // Join joins the texts of a list with commas.
 func Join[T any](list []T) string {

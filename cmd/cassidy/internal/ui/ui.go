@@ -347,13 +347,6 @@ func Texts[T any](list []T) value.List {
 	return Map(list, func(v T) value.Value { return fmt.Sprint(v) })
 }
 
-// Paint returns a function that colours text for standard output.
-func (p *Printer) Paint() func(code, text string) string { return p.PaintOn(p.Out) }
-
-// PaintOn returns a function that colours text for a writer. The code "" leaves the text
-// unchanged.
-func (p *Printer) PaintOn(w io.Writer) func(code, text string) string { return p.ScreenOf(w).Paint }
-
 // operations are words for the names of system calls.
 var operations = map[string]string{
 	"stat": "read", "lstat": "read", "statat": "read", "openat": "open", "readdirent": "read", "fsync": "write",

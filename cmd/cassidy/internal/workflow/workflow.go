@@ -271,7 +271,7 @@ func Show(a *app.App, h *host.Host, run string) (stop func()) {
 // lines returns a function that shows the events of a workflow to a person: each call
 // when it has ended, as several calls may be in progress.
 func lines(a *app.App, run string) func(tool.Event) {
-	paint := a.PaintOn(a.Err)
+	paint := a.ScreenOf(a.Err).Paint
 	args := map[string]*value.Dict{} // of the calls in progress
 	rest, onTerminal := calls.RunLines(a, run), ui.IsTerminal(a.Err)
 	return func(e tool.Event) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -53,11 +53,11 @@ func (m Mark) Color() string { return marks[m].color }
 func (m Mark) State() string { return marks[m].state }
 
 var marks = map[Mark]struct{ color, state string }{
-	Done:    {ui.Green, "done"},
-	Failed:  {ui.Red, "failed"},
-	Unknown: {ui.Magenta, "unknown: the step began, but no outcome is recorded"},
-	Waits:   {ui.Magenta, "waits"},
-	NotDone: {ui.Dim, "not done"},
+	Done:    {draw.Green, "done"},
+	Failed:  {draw.Red, "failed"},
+	Unknown: {draw.Magenta, "unknown: the step began, but no outcome is recorded"},
+	Waits:   {draw.Magenta, "waits"},
+	NotDone: {draw.Dim, "not done"},
 }
 
 // StepOf describes a step of a run in some state, which used these tokens. live says that a
