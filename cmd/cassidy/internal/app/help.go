@@ -67,7 +67,7 @@ func (a *App) printHelp(c *cli.Command) {
 	}
 	h.title("Options")
 	h.names(flagsOf(c), 0)
-	a.Print(strings.Join(h.lines, "\n") + "\n")
+	a.PrintLines(h.lines)
 }
 
 // flagsOf returns the flags of a command, each with its text.

@@ -298,7 +298,7 @@ func (a *Asker) newPage(all bool) *Page { return &Page{Screen: a.ScreenOf(a.Term
 
 // tell prints a message to the person who is asked.
 func (a *Asker) tell(mark draw.Symbol, text string) {
-	a.Term.Print(strings.Join(a.ScreenOf(a.Term.Out).Quoted(mark, text), "\n") + "\n")
+	a.Term.PrintLines(a.ScreenOf(a.Term.Out).Quoted(mark, text))
 }
 
 // view shows a review in full, and reports whether all of it was shown.
@@ -342,7 +342,7 @@ func paged(ctx context.Context, p *ui.Printer, t *ui.Terminal, text string) bool
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), t.Out, t.Out
 	cmd.Env = append(os.Environ(), "LESS="+cmp.Or(os.Getenv("LESS"), "-R"))
 	if err := cmd.Run(); err != nil {
-		t.Print(strings.Join(p.ScreenOf(t.Out).Message(draw.Failed, ui.VisibleLine(words[0]+": "+err.Error())), "\n") + "\n")
+		t.PrintLines(p.ScreenOf(t.Out).Message(draw.Failed, ui.VisibleLine(words[0]+": "+err.Error())))
 		return false
 	}
 	return true

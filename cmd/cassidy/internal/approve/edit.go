@@ -63,10 +63,10 @@ func (a *Asker) report(err error) {
 // is reported, and changes nothing before. It returns nil if the person cancels.
 func (a *Asker) typed(ctx context.Context, q *approval, args *value.Dict) (*value.Dict, error) {
 	t := &q.tool.Tool
-	a.Term.Print(strings.Join(a.ScreenOf(a.Term.Out).Names("  ", [][2]string{
+	a.Term.PrintLines(a.ScreenOf(a.Term.Out).Names("  ", [][2]string{
 		{"NAME=VALUE", "set a parameter to a string"}, {"NAME:=JSON", "set a parameter to a JSON value"}, {"NAME:=", "remove a parameter"},
 		{"{...}", "replace all parameters with a JSON object"}, {"Enter alone", "finish"}, {"c", "cancel and keep the old parameters"},
-	}, 0), "\n") + "\n")
+	}, 0))
 	for {
 		a.prompt("type a change, or Enter to finish")
 		line, err := a.Term.ReadLine(ctx)

@@ -119,7 +119,7 @@ func (a *Asker) rule(ctx context.Context, q *approval) (answer tool.Answer, ok b
 func (a *Asker) reportHint(err error) {
 	a.report(err)
 	if e := ui.ForUsers(value.ErrorOf(err, value.Invalid)); e.Hint != "" {
-		a.Term.Print(strings.Join(a.ScreenOf(a.Term.Out).Hint("  ", ui.VisibleLine(e.Hint)), "\n") + "\n")
+		a.Term.PrintLines(a.ScreenOf(a.Term.Out).Hint("  ", ui.VisibleLine(e.Hint)))
 	}
 }
 

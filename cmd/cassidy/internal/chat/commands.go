@@ -280,10 +280,4 @@ func toolCount(n int) string {
 }
 
 // commas writes a number with separators: 200,000.
-func commas(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func commas(n int) string { return draw.Commas(strconv.Itoa(n)) }

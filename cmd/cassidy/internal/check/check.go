@@ -240,7 +240,7 @@ func (r *run) draw(errs, warnings, fixable int) {
 		f := &r.files[i]
 		fixed := slices.DeleteFunc(slices.Clone(r.fixed), func(d diagnostic.Diagnostic) bool { return d.Pos.File != f.Name })
 		if len(f.Found)+len(fixed) > 0 {
-			r.Print(strings.Join(faults.Draw(s, f, fixed, r.Verbose), "\n") + "\n\n")
+			r.PrintLines(append(faults.Draw(s, f, fixed, r.Verbose), ""))
 		}
 	}
 	text, mark := ui.Count(errs, "error")+", "+ui.Count(warnings, "warning"), draw.Failed
@@ -256,7 +256,7 @@ func (r *run) draw(errs, warnings, fixable int) {
 		text += fmt.Sprintf("%sfix %d:  ", s.Between(), fixable) + s.Paint(draw.Bold, "cassidy check --fix")
 	}
 	if !r.Quiet {
-		r.Print(strings.Join(s.Message(mark, text), "\n") + "\n")
+		r.PrintLines(s.Message(mark, text))
 	}
 }
 

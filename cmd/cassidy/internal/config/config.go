@@ -99,7 +99,7 @@ func (c *command) list(*cli.Context) error {
 		for i := range fields {
 			t.Rows = append(t.Rows, []string{ui.VisibleLine(fields[i].Name()), ui.VisibleLine(text(fields[i].Value)), ui.VisibleLine(from(&fields[i]))})
 		}
-		c.Print(strings.Join(s.Table(t, ""), "\n") + "\n")
+		c.PrintTable(t)
 		return nil
 	}
 	var names, values []string

@@ -30,8 +30,8 @@ type Table struct {
 }
 
 const (
-	// maxRows is how many rows a table shows whole. Of a longer one, headRows and tailRows are shown.
-	maxRows, headRows, tailRows = 20, 15, 2
+	// MaxRows is how many rows a table shows whole. Of a longer one, HeadRows and TailRows are shown.
+	MaxRows, HeadRows, TailRows = 20, 15, 2
 	// leastText is how many cells a column of text keeps where a table is too wide.
 	leastText = 16
 )
@@ -73,7 +73,7 @@ func (s Screen) Table(t *Table, indent string) []string {
 	}
 	add(func(i int) string { return t.Columns[i].Name }, Bold, None)
 	for n, row := range rows {
-		if folded > 0 && n == headRows {
+		if folded > 0 && n == HeadRows {
 			lines = append(lines, s.foldLine(indent, s.Fold(folded, "row", t.Unfold)))
 		}
 		mark := None
@@ -109,11 +109,11 @@ func (t *Table) width() int {
 // shown returns the rows that are shown with their marks, and how many are not.
 func (t *Table) shown(s Screen) (rows [][]string, marks []Symbol, folded int) {
 	rows, marks = t.Rows, t.Marks
-	if last := len(rows) - tailRows; !t.AllRows && s.Width > 0 && len(rows) > maxRows {
+	if last := len(rows) - TailRows; !t.AllRows && s.Width > 0 && len(rows) > MaxRows {
 		if marks != nil {
-			marks = slices.Concat(marks[:headRows], marks[last:])
+			marks = slices.Concat(marks[:HeadRows], marks[last:])
 		}
-		rows, folded = slices.Concat(rows[:headRows], rows[last:]), last-headRows
+		rows, folded = slices.Concat(rows[:HeadRows], rows[last:]), last-HeadRows
 	}
 	if !s.ASCII {
 		return rows, marks, folded
@@ -207,7 +207,7 @@ func (s Screen) records(t *Table, indent string) (lines []string) {
 		if n > 0 {
 			lines = append(lines, "")
 		}
-		if folded > 0 && n == headRows {
+		if folded > 0 && n == HeadRows {
 			lines = append(lines, s.foldLine(indent, s.Fold(folded, "row", t.Unfold)), "")
 		}
 		if marks != nil && marks[n] != None {

@@ -89,14 +89,20 @@ func group(name, number string) string {
 	if len(digits) < 5 || len(digits) > 15 || strings.Trim(digits, "0123456789") != "" || identifies(name) {
 		return number
 	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
+	digits = Commas(digits)
 	if fraction != "" {
 		digits += "." + fraction
 	}
 	if strings.HasPrefix(number, "-") {
 		digits = "-" + digits
+	}
+	return digits
+}
+
+// Commas separates the thousands of digits.
+func Commas(digits string) string {
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
 }
@@ -246,12 +252,19 @@ func (d drawing) object(o *value.Dict, indent string, depth int) (lines []string
 	return lines
 }
 
-// first returns the first lines of a long text, and how many there are after them.
 func (d drawing) first(indent string, lines []string) []string {
-	if d.AllRows || d.Width <= 0 || len(lines) <= maxRows {
+	if d.AllRows {
 		return lines
 	}
-	return append(lines[:headRows:headRows], d.foldLine(indent, d.Fold(len(lines)-headRows, "line", d.Rows)))
+	return d.First(indent, lines, d.Rows)
+}
+
+// First returns the first lines of many, and how many there are after them.
+func (s Screen) First(indent string, lines []string, unfold string) []string {
+	if s.Width <= 0 || len(lines) <= MaxRows {
+		return lines
+	}
+	return append(lines[:HeadRows:HeadRows], s.foldLine(indent, s.Fold(len(lines)-HeadRows, "line", unfold)))
 }
 
 // maxName is how many cells the names of values take beside them.
@@ -307,8 +320,8 @@ func (d drawing) list(items []value.Value, indent string, depth int) (lines []st
 		return d.Table(t, indent)
 	}
 	shown, folded := items, 0
-	if !d.AllRows && d.Width > 0 && len(items) > maxRows {
-		shown, folded = items[:headRows], len(items)-headRows
+	if !d.AllRows && d.Width > 0 && len(items) > MaxRows {
+		shown, folded = items[:HeadRows], len(items)-HeadRows
 	}
 	for _, v := range shown {
 		if isScalar(v) {

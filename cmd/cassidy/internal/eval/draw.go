@@ -3,7 +3,6 @@ package eval
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
@@ -113,5 +112,5 @@ func (c *command) drawScores(t *formatTest, scores []eval.Score) {
 	} else {
 		lines = append(lines, s.Message(draw.Failed, "no try succeeded: "+name+" does not call tools in any of these formats")...)
 	}
-	c.Print(strings.Join(lines, "\n") + "\n")
+	c.PrintLines(lines)
 }

@@ -22,7 +22,7 @@ func (c *command) print(r *eval.Report, compared bool, changes []eval.Change) er
 		return c.printJSON(r, compared, changes)
 	}
 	if s := c.ScreenOf(c.Out); s.Width > 0 {
-		c.Print(strings.Join(c.draw(s, r), "\n") + "\n")
+		c.PrintLines(c.draw(s, r))
 	} else {
 		c.printTable(r)
 		c.printFailed(r)
@@ -92,7 +92,7 @@ func withoutColumn(rows [][]string, i int) {
 func (c *command) printRows(rows [][]string) {
 	s := c.ScreenOf(c.Out)
 	if s.Width > 0 {
-		c.Print(strings.Join(drawRows(s, rows, nil), "\n") + "\n")
+		c.PrintLines(drawRows(s, rows, nil))
 		return
 	}
 	widths := make([]int, len(rows[0]))
@@ -124,10 +124,7 @@ func tallyCells(t *eval.Tally) []string {
 func oneDigit(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }
 
 func tokensText(t *eval.Tally) string {
-	text := strconv.FormatFloat(t.Tokens, 'f', 0, 64)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
+	text := draw.Commas(strconv.FormatFloat(t.Tokens, 'f', 0, 64))
 	if t.Estimated {
 		return "~" + text
 	}

@@ -36,13 +36,6 @@ func (c *command) view(r *history.Run, w *describe.Wait) *view {
 	return &view{App: c.App, Screen: c.ScreenOf(c.Out), all: c.All || c.Verbose, run: r, w: w}
 }
 
-// show prints lines, if there are any.
-func (v *view) show(lines []string) {
-	if len(lines) > 0 {
-		v.Print(strings.Join(lines, "\n") + "\n")
-	}
-}
-
 // head returns the lines of what the run is, and how it is.
 func (v *view) head(used agent.Usage, undos []string, times *history.Times) []string {
 	r := v.run
@@ -183,7 +176,7 @@ func (v *view) outcome() (lines []string) {
 		lines = v.fold(v.block("result", r.Result))
 	}
 	if r.Err != nil && r.State != history.Cancelled {
-		lines = append(lines, v.failure(r.Err)...)
+		lines = append(lines, v.Failure(v.Screen, "", r.Err)...)
 	}
 	if r.State == history.Stuck {
 		lines = append(lines, v.Message(draw.Risk, ui.VisibleLine(r.Stuck))...)
@@ -203,29 +196,10 @@ func (v *view) outcome() (lines []string) {
 
 // fold leaves out the end of many lines.
 func (v *view) fold(lines []string) []string {
-	const most, first = 20, 15
-	if n := len(lines) - first; len(lines) > most && !v.all {
-		lines = append(lines[:first:first], "  "+v.Paint(draw.Dim, v.Fold(n, "line", "--all")))
+	if v.all {
+		return lines
 	}
-	return lines
-}
-
-// failure returns the lines of an error: what happened, where, and what to do.
-func (v *view) failure(e *value.Error) []string {
-	lines := v.Quoted(draw.Failed, ui.Visible(strings.TrimRight(e.Message(), "\n")))
-	places := e.Trace
-	if len(places) < 2 {
-		places = []string{e.Pos.String()}
-	}
-	for _, at := range places {
-		if at != "" && !strings.HasPrefix(at, "builtin/") {
-			lines = append(lines, "  "+v.Paint(draw.Dim, v.CutPath(ui.VisibleLine(at), v.Most()-2)))
-		}
-	}
-	if h := ui.ForUsers(e).Hint; h != "" {
-		lines = append(lines, v.Hint("  ", ui.VisibleLine(h))...)
-	}
-	return lines
+	return v.First("  ", lines, "--all")
 }
 
 // block returns the lines of a name and a value, which comes from outside.

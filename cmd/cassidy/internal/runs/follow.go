@@ -31,7 +31,7 @@ func (c *command) follow(ctx context.Context, j *history.Journal, r *history.Run
 	case c.JSON:
 	case ui.IsTerminal(c.Out):
 		v := c.view(r, nil)
-		v.show(append(v.head(agent.Usage{}, undosOf(ctx, j, r.ID), nil), ""))
+		v.PrintLines(append(v.head(agent.Usage{}, undosOf(ctx, j, r.ID), nil), ""))
 	default:
 		page{c.App}.head(r, agent.Usage{}, undosOf(ctx, j, r.ID), nil)
 	}
@@ -100,11 +100,11 @@ func (f *follower) draw(r *history.Run, steps []describe.Step, w *describe.Wait)
 	for i := range rows {
 		open := rows[i].Mark == describe.Waits || rows[i].Mark == describe.Unknown
 		if (!open || r.State.Ended()) && f.isNew(rows[i].StepPath.String()) {
-			v.show(v.step(&rows[i], l))
+			v.PrintLines(v.step(&rows[i], l))
 		}
 	}
 	if w != nil && !f.hasShown(w.Questions) && f.isNew(w.Todo()+w.Text()) {
-		v.show(v.wait(nil))
+		v.PrintLines(v.wait(nil))
 	}
 }
 
@@ -132,7 +132,7 @@ func (f *follower) end(r *history.Run, damage error) error {
 	}
 	if ui.IsTerminal(f.Out) {
 		v := f.view(r, nil)
-		v.show(slices.Concat([]string{""}, v.Message(markOf(r, nil), v.state()), v.outcome()))
+		v.PrintLines(slices.Concat([]string{""}, v.Message(markOf(r, nil), v.state()), v.outcome()))
 		return reportDamage(f.App, damage)
 	}
 	p := page{f.App}

@@ -126,7 +126,7 @@ func (c *command) printReplay(r *host.Recorded, out *host.Replayed, changed bool
 		was, is := short(outcomeLine(d.Was, d.WasFailed)), short(outcomeLine(d.Is, value.ErrorOf(d.IsFailed, value.Failed)))
 		c.Say(draw.Failed, fmt.Sprintf("step %s  %s", d.StepPath, short(d.Call)))
 		if screen.Width > 0 {
-			c.Print(strings.Join(append(screen.Fact(draw.None, "recorded", was), screen.Fact(draw.None, "now     ", is)...), "\n") + "\n")
+			c.PrintLines(append(screen.Fact(draw.None, "recorded", was), screen.Fact(draw.None, "now     ", is)...))
 		} else {
 			c.Print("  recorded  " + was + "\n  now       " + is + "\n")
 		}

@@ -126,7 +126,7 @@ func (c *command) draw(ctx context.Context, j *history.Journal, r *history.Run, 
 	if end := v.outcome(); len(end) > 0 {
 		lines = append(append(lines, ""), end...)
 	}
-	v.show(lines)
+	v.PrintLines(lines)
 }
 
 // showStep shows everything that is recorded about a step.
@@ -190,7 +190,7 @@ func (c *command) drawStep(ctx context.Context, j *history.Journal, r *history.R
 		if s.Mark == describe.Unknown && len(below) > 0 { // it is known from theirs
 			s.Mark, s.Result = describe.Waits, ""
 		}
-		v.show(v.one(found, &s, append(s.Calls, below...)))
+		v.PrintLines(v.one(found, &s, append(s.Calls, below...)))
 	}
 	return reportDamage(c.App, damage)
 }

@@ -70,7 +70,7 @@ func (v *view) one(e *history.Entry, s *describe.Step, below []describe.Step) []
 	}
 	switch {
 	case e.Err != nil:
-		lines = append(append(lines, ""), v.failure(e.Err)...)
+		lines = append(append(lines, ""), v.Failure(v.Screen, "", e.Err)...)
 	case failure != "":
 		lines = append(append(lines, ""), v.Quoted(draw.Failed, ui.Visible(failure))...)
 	case !e.Settled.IsZero() && outcome != nil:

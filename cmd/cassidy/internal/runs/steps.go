@@ -66,12 +66,11 @@ func above(rows []row, p tool.StepPath) *row {
 
 // steps returns the lines of rows. Of many, those in the middle that succeeded are left out.
 func (v *view) steps(rows []row, hidden int) (lines []string) {
-	const most, first, last = 20, 15, 2
-	if n := len(rows); n > most && !v.all {
+	if n := len(rows); n > draw.MaxRows && !v.all {
 		var shown []row
 		for i := range rows {
 			switch k := len(shown) - 1; {
-			case i < first || i >= n-last || rows[i].Mark != describe.Done:
+			case i < draw.HeadRows || i >= n-draw.TailRows || rows[i].Mark != describe.Done:
 				shown = append(shown, rows[i])
 			case shown[k].folded > 0:
 				shown[k].folded++

@@ -178,7 +178,7 @@ func (c *command) printVerified(list []verification) error {
 		return c.PrintJSON(value.NewDict("runs", runs))
 	}
 	if s := c.ScreenOf(c.Out); s.Width > 0 && len(list) > 0 {
-		c.Print(strings.Join(drawVerified(s, list), "\n") + "\n")
+		c.PrintLines(drawVerified(s, list))
 		return nil
 	}
 	width := 0

@@ -369,7 +369,7 @@ func (c *command) list(ctx *cli.Context) error {
 			}
 			t.Rows, t.Marks = append(t.Rows, []string{row[0], row[1], ui.VisibleLine(row[2])}), append(t.Marks, mark)
 		}
-		c.Print(strings.Join(s.Table(t, ""), "\n") + "\n")
+		c.PrintTable(t)
 		return nil
 	}
 	for _, row := range rows {

@@ -23,7 +23,7 @@ type drawn struct {
 
 func newDrawn(c *command) *drawn {
 	d := &drawn{Screen: c.ScreenOf(c.Out), all: c.Verbose, files: map[string]bool{}, like: map[string][]string{}, first: map[string]string{}}
-	d.print = func(lines []string) { c.Print(strings.Join(lines, "\n") + "\n") }
+	d.print = c.PrintLines
 	return d
 }
 

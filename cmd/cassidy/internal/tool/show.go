@@ -154,7 +154,7 @@ func (c *command) printOverhead(names []string, each []int, total int) {
 			t.Rows = append(t.Rows, []string{ui.VisibleLine(name), draw.Thousands(each[i])})
 		}
 		t.Rows = append(t.Rows, []string{"total", draw.Thousands(total)})
-		c.Print(strings.Join(append(s.Table(t, ""), s.Paint(draw.Dim, share)), "\n") + "\n")
+		c.PrintLines(append(s.Table(t, ""), s.Paint(draw.Dim, share)))
 	} else {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s  %6d tokens\n", draw.Pad("base", width, false), tool.BaseOverhead)

@@ -261,11 +261,11 @@ func (t *Session) answer(ctx context.Context, in *ui.Terminal, choices ...string
 	case answer != "":
 		return answer, nil
 	default: // also ?
-		in.Print(strings.Join(t.ScreenOf(t.Err).Names("  ", [][2]string{
+		in.PrintLines(t.ScreenOf(t.Err).Names("  ", [][2]string{
 			{"v", "show the text of the file"}, {"y", "trust the file, after its text was shown"}, {"n", "leave the file untrusted; Enter alone does this too"},
 			{"a", "show all files that only read and compute, then ask once for all of them"}, {"l", "list the files again"},
 			{"q", "end the review; the files that you have trusted stay trusted"},
-		}, 0), "\n") + "\n")
+		}, 0))
 		return t.answer(ctx, in, choices...)
 	}
 }

@@ -101,20 +101,22 @@ func (p *Printer) Draw(lines []string) {
 // Report prints an error for a person.
 func (p *Printer) Report(e *value.Error) {
 	e = ForUsers(e)
-	message := e.Message()
-	if p.About != "" {
-		message = p.About + ": " + message
-	}
-	places := p.places(e)
-	s := p.ScreenOf(p.Err)
-	if s.Width <= 0 {
-		if p.located(e) {
-			message = strings.TrimPrefix(p.About+": ", ": ") + e.Error()
-		}
-		p.report(message, places, e)
+	if s := p.ScreenOf(p.Err); s.Width > 0 {
+		p.Draw(p.Failure(s, p.About, e))
 		return
 	}
-	lines := s.Quoted(draw.Failed, Visible(strings.TrimRight(message, "\n")))
+	message := e.Message()
+	if p.located(e) {
+		message = e.Error()
+	}
+	p.report(strings.TrimPrefix(p.About+": ", ": ")+message, e)
+}
+
+// Failure returns the lines of an error: what happened, where, and what to do. about is what it is about, or "".
+func (p *Printer) Failure(s draw.Screen, about string, e *value.Error) []string {
+	e = ForUsers(e)
+	lines := s.Quoted(draw.Failed, Visible(strings.TrimPrefix(about+": ", ": ")+strings.TrimRight(e.Message(), "\n")))
+	places := p.places(e)
 	if p.located(e) && e.Pos.File != "" && !slices.ContainsFunc(places, func(x place) bool { return strings.HasPrefix(x.at, e.Pos.String()) }) {
 		places = append([]place{{at: e.Pos.String()}}, places...)
 	}
@@ -125,7 +127,7 @@ func (p *Printer) Report(e *value.Error) {
 	if e.Hint != "" {
 		lines = append(lines, s.Hint("  ", VisibleLine(e.Hint))...)
 	}
-	p.Draw(lines)
+	return lines
 }
 
 // located reports whether the position of an error is shown: not in a built-in script.
@@ -139,14 +141,14 @@ func (p *Printer) builtin(e *value.Error) bool {
 
 // report prints an error as lines that a program may read. A message can have several lines, such as the output of a
 // program: a margin shows that they are not messages.
-func (p *Printer) report(message string, places []place, e *value.Error) {
+func (p *Printer) report(message string, e *value.Error) {
 	const item = "\n  - " // of our lists
 	items := strings.Split(strings.TrimRight(message, "\n"), item)
 	for i := range items {
 		items[i] = strings.ReplaceAll(Visible(items[i]), "\n", "\n  ┃ ")
 	}
 	fmt.Fprintf(p.Err, "cassidy: %s\n", strings.Join(items, item))
-	for _, x := range places {
+	for _, x := range p.places(e) {
 		if x.at != e.Pos.String() { // the message has it
 			fmt.Fprintf(p.Err, "  %s\n", VisibleLine(x.at))
 		}

@@ -63,6 +63,9 @@ func (t *Terminal) Print(text string) {
 	_, _ = io.WriteString(t.Out, onScreen(t.Screen, text))
 }
 
+// PrintLines writes lines as [Terminal.Print] does.
+func (t *Terminal) PrintLines(lines []string) { t.Print(strings.Join(lines, "\n") + "\n") }
+
 // Width returns how many columns a line has.
 func (t *Terminal) Width() int { return WidthOf(t.Out) }
 

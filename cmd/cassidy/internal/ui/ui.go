@@ -214,6 +214,13 @@ func Sprintf(format string, args ...any) string {
 // Print writes a text for people. What cannot be seen in it is marked, except for our colours.
 func (p *Printer) Print(text string) { _, _ = io.WriteString(p.Out, p.shown(p.Out, text)) }
 
+// PrintLines writes lines as [Printer.Print] does.
+func (p *Printer) PrintLines(lines []string) {
+	if len(lines) > 0 {
+		p.Print(strings.Join(lines, "\n") + "\n")
+	}
+}
+
 // shown returns a text for people as a writer gets it.
 func (p *Printer) shown(w io.Writer, text string) string {
 	return onScreen(p.ScreenOf(w), text)
@@ -259,7 +266,7 @@ func (p *Printer) PrintResult(r *tool.Result) {
 	}
 	s, folds := p.ScreenOf(p.Out), draw.Folds{AllRows: p.All, AllColumns: p.Wide, Rows: "--all", Columns: "--wide"}
 	for _, part := range parts {
-		p.Print(strings.Join(s.Value(part, folds), "\n") + "\n")
+		p.PrintLines(s.Value(part, folds))
 	}
 }
 
@@ -287,7 +294,7 @@ func (p *Printer) PrintMarkdown(text string) {
 // PrintTable draws a table on standard output, unless it is empty.
 func (p *Printer) PrintTable(t *draw.Table) {
 	if len(t.Rows) > 0 {
-		p.Print(strings.Join(p.ScreenOf(p.Out).Table(t, ""), "\n") + "\n")
+		p.PrintLines(p.ScreenOf(p.Out).Table(t, ""))
 	}
 }
 
