@@ -29,6 +29,14 @@ func TestNotesOnResults(t *testing.T) {
 
 tool(total, needs = ["tool:query_data", "fs.read"])
 `,
+		".cassidy/tools/shown.lua": `local function shown()
+  show(data.parse("n\n1\n2\n"))
+  show({n = 3})
+  return "text"
+end
+
+return tool{description = "Return a text, and show something else.", handler = shown}
+`,
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -66,6 +74,16 @@ tool(total, needs = ["tool:query_data", "fs.read"])
 	parts, _ := shown.Display.(value.List)
 	if err != nil || len(parts) < 3 || value.FormatJSON(parts[0], "") != `[{"city":"Köln"},{"city":"Bonn"}]` || parts[1] != encoding {
 		t.Errorf("a terminal shows %v of the table, %v", shown.Display, err)
+	}
+	for _, again := range []bool{false, true} { // what is shown is not recorded
+		r, err := h.Call(t.Context(), cassidy.Call{Tool: "shown"}, cassidy.Durable("shown"))
+		want := `[[{"n":1},{"n":2}],{"n":3}]`
+		if again {
+			want = "null"
+		}
+		if got := value.FormatJSON(r.Display, ""); err != nil || r.Value != "text" || got != want {
+			t.Errorf("a call from Lua, made before: %v: the result is %v, and a terminal shows %s, %v", again, r.Value, got, err)
+		}
 	}
 	r, err := h.Call(t.Context(), cassidy.Call{Tool: "total"})
 	if err != nil || !noted(r.Notes, 3) {

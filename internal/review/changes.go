@@ -22,11 +22,14 @@ func (r *Review) Changes(list []tool.Change) {
 		case isMove && from == i: // the origin
 			continue
 		case isMove:
-			r.file("moves", list[from].Path+" → "+c.Path, nil, changeNotes(&tool.Change{Path: c.Path, Before: list[from].Before, After: c.After}))
+			path := oneLine(Plain, 0, list[from].Path)
+			path.Spans = append(append(path.Spans, visible.Span{Text: " → "}), visible.Spans(c.Path)...)
+			path.Size += len(" → " + c.Path)
+			r.file("moves", path, nil, changeNotes(&tool.Change{Path: c.Path, Before: list[from].Before, After: c.After}))
 			continue
 		}
 		lines := changeLines(c)
-		r.file(changeWord(c), c.Path, lines, changeNotes(c))
+		r.file(changeWord(c), oneLine(Plain, 0, c.Path), lines, changeNotes(c))
 		if len(lines) > 0 {
 			r.Parts = append(r.Parts, Part{Kind: Diff, Lines: lines})
 		}
@@ -34,11 +37,11 @@ func (r *Review) Changes(list []tool.Change) {
 }
 
 // file adds the head of a file: what is done to it, its path, and how many lines are added and removed.
-func (r *Review) file(word, path string, lines []Line, notes []string) {
-	p := Part{Kind: File, Label: word, Lines: []Line{oneLine(Plain, 0, path)}}
+func (r *Review) file(word string, path Line, lines []Line, notes []string) {
 	if sums := sums(lines); sums != "" {
-		p.Lines[0].Spans = append(p.Lines[0].Spans, visible.Span{Text: "  " + sums})
+		path.Spans = append(path.Spans, visible.Span{Text: "  " + sums})
 	}
+	p := Part{Kind: File, Label: word, Lines: []Line{path}}
 	for _, text := range notes {
 		p.Lines = append(p.Lines, note(text))
 	}
