@@ -142,7 +142,7 @@ func (l *Lines) decided(d *tool.Decided) {
 		return
 	}
 	if d.Action != todoTool {
-		l.names = max(l.names, min(maxName, draw.Cells(ui.VisibleLine(d.Action))))
+		l.named(d.Action)
 	}
 	why := strings.TrimSpace(d.Reasoning)
 	if why == "" || strings.Contains(l.said, why) {
@@ -150,9 +150,7 @@ func (l *Lines) decided(d *tool.Decided) {
 	}
 	l.said = why
 	l.Begin(TextBlock)
-	inner := s
-	inner.Width = max(1, s.Width-2)
-	lines := slices.DeleteFunc(inner.Markdown(ui.Visible(why)), func(line string) bool { return line == "" })
+	lines := slices.DeleteFunc(s.Inside(2).Markdown(ui.Visible(why)), func(line string) bool { return line == "" })
 	l.quote("", lines, maxReason)
 }
 
@@ -171,7 +169,12 @@ func (l *Lines) start(e tool.Event, args *value.Dict) {
 	if len(l.Made) > maxMade {
 		l.Made, l.first = l.Made[1:], l.first+1
 	}
-	l.names = max(l.names, min(maxName, draw.Cells(ui.VisibleLine(e.Tool))))
+	l.named(e.Tool)
+}
+
+// named makes the column of names wide enough for one.
+func (l *Lines) named(name string) {
+	l.names = max(l.names, min(maxName, draw.Cells(ui.VisibleLine(name))))
 }
 
 // end draws the line of a call that has ended, and what it failed with or its own preview below.
@@ -257,10 +260,8 @@ func (m *Made) Full(s draw.Screen) []string {
 	lines := []string{m.line(s, 0, figures)}
 	add := func(label string, v value.Value) {
 		if v != nil {
-			inner := s
-			inner.Width = max(1, s.Width-4)
 			lines = append(lines, "  "+s.Paint(draw.Dim, label))
-			lines = append(lines, s.Behind("  ", inner.Value(v, draw.Folds{AllRows: true, AllColumns: true}))...)
+			lines = append(lines, s.Behind("  ", s.Inside(4).Value(v, draw.Folds{AllRows: true, AllColumns: true}))...)
 		}
 	}
 	add("arguments", m.Args.OrEmpty())

@@ -62,6 +62,12 @@ func (s Screen) Most() int {
 	return max(1, min(s.Width-1, MaxText))
 }
 
+// Inside returns the screen without the cells of an indent.
+func (s Screen) Inside(cells int) Screen {
+	s.Width = max(1, s.Width-cells)
+	return s
+}
+
 // A Symbol says what a line is about. It is in the gutter, where only lines of ours have something.
 type Symbol int
 

@@ -107,7 +107,7 @@ func (m *Stream) redraw(now Screen, end bool) string {
 func (m *Stream) draws(text string) []string {
 	s := m.screen
 	if m.Margin {
-		s.Width = max(1, s.Width-2)
+		s = s.Inside(2)
 	}
 	return m.margin(m.screen, s.Markdown(text))
 }

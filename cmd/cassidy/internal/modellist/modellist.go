@@ -225,11 +225,7 @@ func grouped(n int) string {
 	if n == 0 {
 		return "-"
 	}
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
+	return draw.Commas(strconv.Itoa(n))
 }
 
 // dollars writes a price with at least two decimals.

@@ -313,24 +313,22 @@ func (c *command) listTrusted(ctx *cli.Context, h *host.Host, root string) error
 		if r.Revoked {
 			state = "revoked"
 		}
-		facts, when := []string{"own"}, "" // not reviewed
+		facts, since, when := []string{"own"}, "", "" // not reviewed
 		if !r.When.IsZero() {
-			facts, when = []string{state, r.When.Local().Format("2006-01-02 15:04")}, r.When.UTC().Format(time.RFC3339)
+			since, when = r.When.Local().Format("2006-01-02 15:04"), r.When.UTC().Format(time.RFC3339)
+			facts = []string{state, since}
 		}
 		list = append(list, value.NewDict("path", r.Path, "kind", string(r.Kind), "state", state, "hash", r.Hash,
 			"needs", ui.Texts(r.Needs), "own", r.Own, "when", when))
 		if len(r.Needs) > 0 {
 			facts = append(facts, ui.Join(r.Needs))
 		}
-		row, mark := append(facts, "", "")[:2], draw.Done
+		mark := draw.Done
 		if r.Revoked {
 			mark = draw.Failed
 		}
-		if r.When.IsZero() {
-			row[1] = ""
-		}
 		t.Marks = append(t.Marks, mark)
-		t.Rows = append(t.Rows, []string{ui.VisibleLine(r.Path), ui.VisibleLine(ui.Join(r.Needs)), row[0], row[1]})
+		t.Rows = append(t.Rows, []string{ui.VisibleLine(r.Path), ui.VisibleLine(ui.Join(r.Needs)), facts[0], since})
 		p.Line(ui.VisibleLine(r.Path) + "  " + p.Paint(draw.Dim, "["+ui.VisibleLine(strings.Join(facts, " · "))+"]"))
 	}
 	if c.JSON {

@@ -175,17 +175,16 @@ func (l *Live) erase() {
 // line returns the line, which fits a terminal: its text is cut first, and its numbers are not.
 func (l *Live) line(s draw.Screen) string {
 	first := l.steps[0]
-	mark, dot := s.Symbol(draw.Running), " - "
-	if !s.ASCII {
-		picture := []rune(frames)
-		mark, dot = string(picture[l.frame%len(picture)]), " · "
+	mark := s.Symbol(draw.Running)
+	if picture := []rune(frames); !s.ASCII {
+		mark = string(picture[l.frame%len(picture)])
 	}
 	gauge, end := "", ""
 	if first.total > 0 {
 		gauge = "  " + s.Gauge(first.done/first.total) + " " + draw.Number(first.done) + "/" + draw.Number(first.total)
 	}
 	if took := l.now().Sub(first.since); took >= time.Second {
-		end = dot + Elapsed(took.Truncate(time.Second))
+		end = s.Between() + Elapsed(took.Truncate(time.Second))
 	}
 	if more := len(l.steps) - 1; more > 0 {
 		end += fmt.Sprintf("  +%d", more)
