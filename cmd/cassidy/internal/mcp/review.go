@@ -144,8 +144,11 @@ func (r *toolReview) ask(ctx context.Context) (yes bool, err error) {
 		}
 		switch word := strings.ToLower(strings.TrimSpace(line)); {
 		case word == "v" || word == "view":
-			r.show(true)
-			r.hidden = review.Hidden{}
+			if !ui.IsTerminal(r.Err) {
+				r.hidden = r.show(true)
+			} else if p := r.page(true); approve.View(ctx, r.Printer, in, p.String()) {
+				r.hidden = p.Hidden
+			}
 		case word != "y" && word != "yes":
 			return false, nil
 		case !r.hidden.Any():
@@ -154,13 +157,19 @@ func (r *toolReview) ask(ctx context.Context) (yes bool, err error) {
 	}
 }
 
-// show prints each new or changed definition: all texts of it that a model reads, or all of it. It returns what must be seen
-// before a yes and was not shown.
+// show prints each new or changed definition. It returns what must be seen before a yes and was not shown.
 func (r *toolReview) show(all bool) review.Hidden {
-	if len(r.changes) == 0 {
-		return review.Hidden{}
-	}
+	p := r.page(all)
+	r.Print(p.String())
+	return p.Hidden
+}
+
+// page describes each new or changed definition: all texts of it that a model reads, or all of it.
+func (r *toolReview) page(all bool) *approve.Page {
 	p := &approve.Page{Screen: r.ScreenOf(r.Out), All: all}
+	if len(r.changes) == 0 {
+		return p
+	}
 	state := "changed"
 	if r.first {
 		state = "new"
@@ -171,8 +180,7 @@ func (r *toolReview) show(all bool) review.Hidden {
 	for i := range list {
 		r.definition(p, &list[i])
 	}
-	r.Print(p.String())
-	return p.Hidden
+	return p
 }
 
 // definition writes the definition of a tool.
