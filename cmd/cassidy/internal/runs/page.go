@@ -186,6 +186,11 @@ func stateText(r *history.Run) string {
 	return r.State.String() + " (" + r.Reason + ")"
 }
 
+// colors are those of the marks of steps.
+var colors = map[describe.Mark]string{
+	describe.Done: draw.Green, describe.Failed: draw.Red, describe.Unknown: draw.Magenta, describe.Waits: draw.Magenta, describe.NotDone: draw.Dim,
+}
+
 // step prints a step on a line, indented by its depth, and what was decided there on the
 // lines below.
 func (p page) step(s *describe.Step, places int) {
@@ -209,7 +214,7 @@ func (p page) step(s *describe.Step, places int) {
 			result = ""
 		}
 	}
-	line := margin + paint(s.Mark.Color(), string(s.Mark)) + " " + what + paint(draw.Dim, cost)
+	line := margin + paint(colors[s.Mark], string(s.Mark)) + " " + what + paint(draw.Dim, cost)
 	if result != "" {
 		line += "  " + paint(draw.Dim, result)
 	}

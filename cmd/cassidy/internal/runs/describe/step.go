@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -46,18 +45,11 @@ const (
 	NotDone Mark = "·" // it was not done
 )
 
-// Color returns the color of the mark.
-func (m Mark) Color() string { return marks[m].color }
-
 // State returns the state in words.
-func (m Mark) State() string { return marks[m].state }
+func (m Mark) State() string { return states[m] }
 
-var marks = map[Mark]struct{ color, state string }{
-	Done:    {draw.Green, "done"},
-	Failed:  {draw.Red, "failed"},
-	Unknown: {draw.Magenta, "unknown: the step began, but no outcome is recorded"},
-	Waits:   {draw.Magenta, "waits"},
-	NotDone: {draw.Dim, "not done"},
+var states = map[Mark]string{
+	Done: "done", Failed: "failed", Unknown: "unknown: the step began, but no outcome is recorded", Waits: "waits", NotDone: "not done",
 }
 
 // StepOf describes a step of a run in some state, which used these tokens. live says that a
