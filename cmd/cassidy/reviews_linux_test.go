@@ -77,6 +77,25 @@ func TestReviews(t *testing.T) {
 	}
 }
 
+// TestServerReviewInParts checks that the tools of a server are not accepted until a long definition was read to its end.
+func TestServerReviewInParts(t *testing.T) {
+	t.Parallel()
+	p := newAttachedProject(t, `{"mcpServers": {"slow": {"command": "sh", "args": ["server.sh"]}}}`)
+	lines := strings.Repeat(`more\n`, 350)
+	long := `"name":"act","description":"` + lines + lines + `between\n` + lines + `",`
+	putChatFile(t, p.dir, "server.sh", strings.Replace(slowServer, `"name":"act",`, long, 1))
+	p.must("trust", "--yes")
+	for _, tt := range []struct {
+		keys     []string
+		accepted bool
+	}{{[]string{"y", "n"}, false}, {[]string{"v", "q", "y", "n"}, false}, {[]string{"v", "", "y"}, true}} {
+		shown := byKeys(t, p.dir, p.home, looks()[1], tt.keys, "mcp", "review", "slow")
+		if strings.Contains(shown, "✓ accepted 1 tool of slow") != tt.accepted || strings.Contains(shown, "between") != tt.accepted {
+			t.Errorf("after the keys %q:\n%.3000s", tt.keys, shown)
+		}
+	}
+}
+
 // TestErrorScreens compares errors on terminals with the files in testdata/screens.
 func TestErrorScreens(t *testing.T) {
 	t.Parallel()

@@ -133,11 +133,12 @@ func (r *toolReview) ask(ctx context.Context) (yes bool, err error) {
 	n := ui.Count(r.tools.Len(), "tool")
 	for {
 		s := r.ScreenOf(r.Err)
-		first := "y yes"
+		choices := []string{"y yes", "N no", "v view all"}
 		if r.hidden.Any() {
-			first = "v view all first, then y"
+			choices = []string{"v view all first, then y", "N no"}
 		}
-		in.Print(strings.Join(s.Message(draw.Asks, s.Paint(draw.Bold, "Accept "+n+" of "+ui.VisibleLine(r.entry.Name)+"?")), "\n") + "\n" + s.Prompt(first, "N no", "v view all"))
+		in.PrintLines(s.Message(draw.Asks, s.Paint(draw.Bold, "Accept "+n+" of "+ui.VisibleLine(r.entry.Name)+"?")))
+		in.Print(s.Prompt(choices...))
 		line, err := in.ReadLine(ctx)
 		if err != nil {
 			return false, ctx.Err()
