@@ -232,7 +232,7 @@ func (m *Made) line(s draw.Screen, names int, figures string) string {
 	}
 	name := ui.VisibleLine(m.Tool)
 	if s.Plain {
-		words := strings.Join(slices.DeleteFunc([]string{strings.TrimSpace(name + " " + about), figures, took}, func(part string) bool { return part == "" }), ", ")
+		words := draw.Join(", ", strings.TrimSpace(name+" "+about), figures, took)
 		return strings.Join(s.Message(m.mark(), strconv.Itoa(m.Number)+" "+words), "\n")
 	}
 	left := m.lead(s) + draw.Pad(s.Cut(name, s.Most()-6), names, false) + "  "

@@ -6,6 +6,7 @@ package draw
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -450,6 +451,11 @@ func (s Screen) Prompt(choices ...string) string {
 
 // Between is what separates short texts on a line.
 func (s Screen) Between() string { return s.Own(" · ") }
+
+// Join joins the texts that are not empty.
+func Join(between string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" }), between)
+}
 
 // Hint returns the lines that say what to type next.
 func (s Screen) Hint(indent, text string) []string {

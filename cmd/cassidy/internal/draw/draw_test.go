@@ -311,3 +311,22 @@ func TestQuotes(t *testing.T) {
 		}
 	}
 }
+
+// TestShortTexts joins, groups and cuts.
+func TestShortTexts(t *testing.T) {
+	t.Parallel()
+	s, ascii := Screen{Width: 80}, Screen{Width: 80, ASCII: true}
+	for got, want := range map[string]string{
+		Join(", ", "", "a", "", "b"):              "a, b",
+		Commas("1234567"):                         "1,234,567",
+		Commas("12"):                              "12",
+		s.CutText("folder/inside/file.txt", 17):   "folder/…/file.txt",
+		s.CutText("say folder/inside/file", 10):   "say folde…",
+		ascii.Own("+1 −2 · • a – b → c"):          "+1 -2, - a - b -> c",
+		strings.Repeat("x", s.Inside(78).Width+1): "xxx",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package draw
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/internal/visible"
@@ -161,7 +160,7 @@ func (p *Page) List(indent string, width int, entries []Entry) {
 		remarks := strings.Join(e.Remarks, p.Between())
 		switch {
 		case p.Plain:
-			p.words(first, strings.Join(slices.DeleteFunc([]string{e.Name + ": " + e.Text, remarks}, func(s string) bool { return s == "" }), " - "))
+			p.words(first, Join(" - ", e.Name+": "+e.Text, remarks))
 		case p.Width > 0:
 			p.entry(e, first, below, remarks, width)
 		default:

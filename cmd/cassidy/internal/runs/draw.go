@@ -71,8 +71,7 @@ func (v *view) head(used agent.Usage, undos []string, times *history.Times) []st
 		about = slices.Insert(about, 1, policy)
 	}
 	if r.Kind != host.WorkflowKind || about[1] != "" {
-		about = slices.DeleteFunc(about, func(text string) bool { return text == "" })
-		for _, line := range draw.Wrap("  ", ui.VisibleLine(strings.Join(about, v.Between())), v.Most()) {
+		for _, line := range draw.Wrap("  ", ui.VisibleLine(draw.Join(v.Between(), about...)), v.Most()) {
 			lines = append(lines, v.Paint(draw.Dim, line))
 		}
 	}

@@ -137,8 +137,7 @@ func (v *view) step(r *row, l layout) []string {
 	place := r.StepPath.String()
 	own := r.Asks && r.Own // a question is never cut
 	if v.Plain {
-		words := []string{ui.VisibleLine(about), v.figures(r), v.inside(r)}
-		text := strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), ", ")
+		text := draw.Join(", ", ui.VisibleLine(about), v.figures(r), v.inside(r))
 		lines := v.Message(stepMark(&r.Step), place+" "+name+": "+text)
 		if own {
 			lines = append(lines, v.rest(r, "  ")...)
