@@ -135,7 +135,6 @@ func (a *Asker) begin(ctx context.Context) (end func(), err error) {
 		return func() { <-a.turn }, nil
 	}
 	a.Screen.Hold()
-	a.Term.Drop()
 	return func() {
 		a.Screen.Release()
 		<-a.turn
@@ -285,11 +284,12 @@ func (a *Asker) ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// page shows a review, and returns what it does not show.
+// page shows a review, and returns what it does not show. What was typed until then is no answer: a long review takes a while.
 func (a *Asker) page(all bool, r *review.Review) review.Hidden {
 	p := a.newPage(all)
 	p.Review(r)
 	a.Term.Print("\n" + p.String())
+	a.Term.Drop()
 	return p.Hidden
 }
 
@@ -309,25 +309,29 @@ func (a *Asker) view(ctx context.Context, r *review.Review) bool {
 }
 
 // View shows a text on a terminal: one that is longer than the terminal with the user's pager, or else in parts, with Enter for
-// the next one. It reports whether all of it was shown.
+// the next one. It reports whether all of it was shown. What was typed before a part was shown is dropped.
 func View(ctx context.Context, p *ui.Printer, t *ui.Terminal, text string) bool {
 	lines := strings.SplitAfter(text, "\n")
-	part := t.Height() - 2
-	switch {
-	case t.File == nil || len(lines) <= part:
+	part := max(1, t.Height()-2)
+	whole := t.File == nil || len(lines) <= part
+	if whole {
 		t.Print(text)
-		return true
-	case paged(ctx, p, t, text):
+	}
+	if whole || paged(ctx, p, t, text) {
+		t.Drop()
 		return true
 	}
 	for ; len(lines) > part; lines = lines[part:] {
-		t.Print(strings.Join(lines[:part], "") + p.ScreenOf(t.Out).Prompt(ui.Count(len(lines)-part, "more line"), "Enter next", "q back"))
+		t.Print(strings.Join(lines[:part], ""))
+		t.Drop()
+		t.Print(p.ScreenOf(t.Out).Prompt(ui.Count(len(lines)-part, "more line"), "Enter next", "q back"))
 		line, err := t.ReadLine(ctx)
 		if word := strings.ToLower(strings.TrimSpace(line)); err != nil || isOneOf(word, "q", "quit", "n", "no") {
 			return false
 		}
 	}
 	t.Print(strings.Join(lines, ""))
+	t.Drop()
 	return true
 }
 

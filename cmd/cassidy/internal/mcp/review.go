@@ -91,13 +91,13 @@ func (r *toolReview) notAsked() *value.Error {
 func (r *toolReview) decide(ctx *cli.Context, yes bool) error {
 	yes = yes || !r.first && len(r.changes) == 0
 	if !r.JSON {
-		r.hidden = r.show(!ui.IsTerminal(r.In))
+		r.hidden = r.show(!r.Asks(r.In))
 	}
 	for _, name := range r.entry.Unpinned() {
 		r.Warn("%s is not pinned: each start may run another version; to pin it, write the exact version behind its name in %s", value.Clean(name, 80), r.entry.Path)
 	}
 	r.ReportAll(attached.Broken(r.servers.Describe(r.entry), r.tools))
-	if !yes && !r.JSON && ui.IsTerminal(r.In) {
+	if !yes && r.Asks(r.In) {
 		var err error
 		if yes, err = r.ask(ctx.Context); err != nil || !yes {
 			r.Note("nothing was accepted")
@@ -133,6 +133,7 @@ func (r *toolReview) ask(ctx context.Context) (yes bool, err error) {
 	n := ui.Count(r.tools.Len(), "tool")
 	for {
 		s := r.ScreenOf(r.Err)
+		in.Drop() // what was typed before
 		choices := []string{"y yes", "N no", "v view all"}
 		if r.hidden.Any() {
 			choices = []string{"v view all first, then y", "N no"}

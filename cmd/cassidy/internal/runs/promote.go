@@ -264,7 +264,7 @@ func reportNotes(a *app.App, notes []string) {
 // reviewPromoted shows the tool as cassidy trust does, and asks whether to trust it.
 func (c *command) reviewPromoted(ctx *cli.Context, h *host.Host, f setup.ToolFile, t *tool.Tool) error {
 	c.Did("created %s", f.Shown)
-	answered := ctx.Bool("yes") || !c.JSON && ui.IsTerminal(c.In)
+	answered := ctx.Bool("yes") || c.Asks(c.In)
 	trusted := false
 	if c.State() != "" && answered {
 		r, err := c.Review(ctx.Context, h, f.Root)

@@ -236,6 +236,7 @@ func (t *Session) show(ctx context.Context, in *ui.Terminal, f *trust.File, fact
 
 // answer asks for one of some choices until it gets one, and returns its letter. Enter alone is n, and the end of the input is q.
 func (t *Session) answer(ctx context.Context, in *ui.Terminal, choices ...string) (string, error) {
+	in.Drop() // what was typed before
 	in.Print(t.ScreenOf(t.Err).Prompt(choices...))
 	line, err := in.ReadLine(ctx)
 	if ctx.Err() != nil {

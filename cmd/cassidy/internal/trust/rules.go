@@ -82,7 +82,7 @@ func (c *command) confirmRules(ctx *cli.Context, title string, rules []tool.Rule
 	}
 	switch {
 	case ctx.Bool("yes"):
-	case c.JSON || !ui.IsTerminal(c.In):
+	case !c.Asks(c.In):
 		return value.Errorf(value.Denied, "nothing was written: no terminal is available to ask").
 			WithHint("run the command on a terminal, or add --yes after you have read the change")
 	default:

@@ -114,9 +114,9 @@ func (c *command) reviewTrust(ctx *cli.Context, h *host.Host, root string) error
 	if !c.JSON {
 		c.noteBelow(below)
 	}
-	t.unasked = !ctx.Bool("yes") && (c.JSON || !ui.IsTerminal(c.In))
+	t.unasked = !ctx.Bool("yes") && !c.Asks(c.In)
 	yes := ctx.Bool("yes") || len(files) == 0 && !(t.unasked && t.Author)
-	if !yes && !c.JSON && ui.IsTerminal(c.In) {
+	if !yes && c.Asks(c.In) {
 		return t.Ask(ctx.Context)
 	}
 	if !c.JSON {

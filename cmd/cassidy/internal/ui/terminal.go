@@ -105,6 +105,11 @@ func IsTerminal(stream any) bool {
 	return f != nil && term.IsTerminal(int(f.Fd()))
 }
 
+// Asks reports whether somebody can read both what is printed and a question about it, and answer.
+func (p *Printer) Asks(in io.Reader) bool {
+	return !p.JSON && IsTerminal(in) && IsTerminal(p.Out) && IsTerminal(p.Err)
+}
+
 // WidthOf returns how many columns a line of w has: [draw.PageWidth] unless w is a terminal.
 func WidthOf(w io.Writer) int {
 	if f := fileOf(w); f != nil {
