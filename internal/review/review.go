@@ -365,6 +365,14 @@ const (
 	minColumns    = 10 // for text, however narrow the terminal is
 )
 
+// FactBefore returns how many columns are before the text of a fact. On a narrow terminal, the text is below its label.
+func FactBefore(columns int) int {
+	if columns < FactColumns+minColumns {
+		return MarginColumns + DepthColumns
+	}
+	return FactColumns
+}
+
 // Rows returns the rows of a review in a number of columns, and how much they do not show.
 // With all, they show everything.
 func (r *Review) Rows(columns int, all bool) (rows []Row, hidden Hidden) {
@@ -441,7 +449,7 @@ func (p *Part) rows(columns int) []Row {
 	kind, before := BlockRow, MarginColumns
 	switch p.Kind {
 	case Fact:
-		kind, before = FactRow, FactColumns
+		kind, before = FactRow, FactBefore(columns)
 	case File:
 		kind, before = FileRow, fileColumns
 	}

@@ -181,7 +181,9 @@ func (p *Page) before(row *review.Row) string {
 	label := p.Paint(draw.Dim, draw.Pad(row.Label, review.LabelColumns, false)) + "  "
 	switch {
 	case row.Kind == review.FactRow && row.Label == "":
-		return strings.Repeat(" ", review.FactColumns)
+		return strings.Repeat(" ", review.FactBefore(p.Most()))
+	case row.Kind == review.FactRow && review.FactBefore(p.Most()) < review.FactColumns:
+		return "  " + p.Paint(draw.Dim, row.Label) + "\n" + strings.Repeat(" ", review.FactBefore(p.Most()))
 	case row.Kind == review.FactRow:
 		return "  " + label
 	}

@@ -470,7 +470,7 @@ func (s Screen) Hint(indent, text string) []string {
 // has no carets: they say nothing without their place.
 func (s Screen) Excerpt(label, line string, column, length int) []string {
 	bar := " " + s.Paint(Dim, s.Margin(false)) + " "
-	room, dots := max(20, s.Most()-Cells(label+bar)), s.Dots()
+	room, dots := max(8, s.Most()-Cells(label+bar)), s.Dots()
 	text, carets := visible.Excerpt(line, column, length, room-2*(Cells(dots)-1))
 	if rest, cut := strings.CutPrefix(text, "…"); cut && s.ASCII {
 		text, carets = dots+rest, strings.Repeat(" ", Cells(dots)-1)+carets

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -17,9 +18,36 @@ import (
 // Markdown returns the lines of a text in Markdown. Links show where they lead, HTML and images are text, and code keeps its
 // lines as they are, however long they are.
 func (s Screen) Markdown(source string) []string {
+	source, _ = broken(source, 0)
 	p := page{Screen: s, source: []byte(source)}
 	p.blocks(document(p.source), "")
 	return p.lines
+}
+
+// maxLine is how many bytes of a line are read as Markdown: the time for it grows faster than the line.
+const maxLine = 8 << 10
+
+// broken returns a text in which the rest of a line that is too long is a paragraph of its own. The first line goes on after
+// some bytes, and the last one has some.
+func broken(text string, used int) (string, int) {
+	var b strings.Builder
+	begin := 0
+	for i, r := range text {
+		size := utf8.RuneLen(r)
+		switch {
+		case r == '\n':
+			used = 0
+			continue
+		case used+size > maxLine:
+			b.WriteString(text[begin:i] + "\n\n")
+			begin, used = i, 0
+		}
+		used += size
+	}
+	if begin == 0 {
+		return text, used
+	}
+	return b.String() + text[begin:], used
 }
 
 // document reads Markdown. What comes later never changes what a text is: a line of hyphens makes no heading of the lines
@@ -80,6 +108,14 @@ func (p *page) blocks(in ast.Node, indent string) {
 	}
 }
 
+// narrow cuts the indent of what is nested so deep that no room for text would be left.
+func (p *page) narrow(indent string) string {
+	if room := max(2, p.Most()/2); len(indent) > room {
+		indent, _ = split(indent, room)
+	}
+	return indent
+}
+
 // apart reports whether there is an empty line before a block: in lists where its author has written one.
 func apart(n ast.Node) bool {
 	switch n.Parent().(type) {
@@ -100,7 +136,7 @@ func (p *page) block(n ast.Node, indent string) {
 		if p.ASCII {
 			mark = "| "
 		}
-		p.blocks(n, indent+mark)
+		p.blocks(n, p.narrow(indent+mark))
 	case *ast.FencedCodeBlock:
 		if n.Info != nil {
 			p.lines = append(p.lines, indent+"    "+p.Paint(Dim, string(n.Info.Value(p.source))))
@@ -162,6 +198,9 @@ func (p *page) list(n *ast.List, indent string) {
 		}
 		first := len(p.lines)
 		inner := hang(indent) + strings.Repeat(" ", Cells(mark))
+		if narrow := p.narrow(inner); narrow != inner {
+			inner, mark = narrow, ""
+		}
 		p.blocks(item, inner)
 		if len(p.lines) == first {
 			p.lines = append(p.lines, inner)

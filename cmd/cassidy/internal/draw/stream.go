@@ -17,6 +17,7 @@ type Stream struct {
 
 	screen Screen // as it was when the block began: its lines are not broken again
 	text   string // of the blocks that are not written
+	used   int    // the bytes of the line that arrives
 	lines  int    // how many lines of them are
 	begun  bool   // something is written
 	gap    bool   // an empty line comes before the next one
@@ -30,6 +31,7 @@ func (m *Stream) Begun() bool { return m.begun || m.text != "" }
 
 // Add adds a piece of the text, and returns what to write on the terminal, as it is now. The piece must be visible already.
 func (m *Stream) Add(now Screen, piece string) string {
+	piece, m.used = broken(piece, m.used)
 	if m.text += piece; len(m.text) < m.next {
 		return ""
 	}
