@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -93,6 +94,20 @@ func TestServerReviewInParts(t *testing.T) {
 		if strings.Contains(shown, "✓ accepted 1 tool of slow") != tt.accepted || strings.Contains(shown, "between") != tt.accepted {
 			t.Errorf("after the keys %q:\n%.3000s", tt.keys, shown)
 		}
+	}
+}
+
+// TestReviewAllInParts checks that all files that are trusted at once are shown in parts, and that none is trusted after q.
+func TestReviewAllInParts(t *testing.T) {
+	t.Parallel()
+	dir, home := t.TempDir(), t.TempDir()
+	for i := range 30 {
+		name := "t" + strconv.Itoa(i)
+		putChatFile(t, dir, ".cassidy/tools/"+name+".star", "def "+name+"():\n    \"\"\"Do.\"\"\"\n    return 1\n\ntool("+name+")\n")
+	}
+	got := byKeys(t, dir, home, looks()[1], []string{"a", "", "q", "q"}, "trust")
+	if !strings.Contains(got, "more lines · Enter next") || strings.Contains(got, "t29.star  new") || strings.Contains(got, "✓ trusted") {
+		t.Errorf("the files were not shown in parts, or trusted:\n%s", got)
 	}
 }
 

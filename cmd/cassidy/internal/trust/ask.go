@@ -179,16 +179,21 @@ func (t *Session) decide(ctx context.Context, in *ui.Terminal, i int) (string, e
 		case answer == "y" && !viewed:
 			t.say(draw.Folded, "the text of the file was not shown yet: type v to read it before you trust it")
 		case answer == "v":
-			viewed = t.show(ctx, in, f, false) || viewed
+			p := t.page()
+			p.text(f, true)
+			viewed = t.show(ctx, in, p) || viewed
 			viewed = t.ask(i, viewed)
 		case answer == "l":
 			t.list()
 		case answer == "a":
-			plain := t.plain(i)
-			if slices.ContainsFunc(plain, func(f trust.File) bool { return !t.show(ctx, in, &f, true) }) {
+			plain, p := t.plain(i), t.page()
+			for i := range plain {
+				p.file(&plain[i], true)
+			}
+			if !t.show(ctx, in, p) {
 				continue // one of them was not read
 			}
-			p := t.page()
+			p = t.page()
 			p.overview(t.Review.Root, plain)
 			t.Print(p.String())
 			answer, err = t.answer(ctx, in, fmt.Sprintf("y trust these %d files", len(plain)), "N no")
@@ -219,18 +224,8 @@ func (t *Session) ask(i int, viewed bool) bool {
 	return viewed
 }
 
-// show shows the text of a file, with what it can do if facts is set. It reports whether that was read to its end.
-func (t *Session) show(ctx context.Context, in *ui.Terminal, f *trust.File, facts bool) bool {
-	p := t.page()
-	if facts {
-		p.file(f, true)
-	} else {
-		p.text(f, true)
-	}
-	if !ui.IsTerminal(t.Err) {
-		t.Print(p.String())
-		return true
-	}
+// show shows a page in parts, and reports whether it was read to its end.
+func (t *Session) show(ctx context.Context, in *ui.Terminal, p *reviewPage) bool {
 	return approve.View(ctx, t.Printer, in, p.String())
 }
 
