@@ -124,7 +124,7 @@ func cellAt(cells []cell, at int) int {
 
 // window returns the range of the cells that are shown around one of them.
 func window(cells []cell, around, columns int) (begin, end int) {
-	columns = max(columns, 20)
+	columns = max(columns, 8)
 	total := 0
 	for _, c := range cells {
 		total += c.width
