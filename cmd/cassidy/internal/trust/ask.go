@@ -226,12 +226,18 @@ func (t *Session) ask(i int, viewed bool) bool {
 
 // show shows a page in parts, and reports whether it was read to its end.
 func (t *Session) show(ctx context.Context, in *ui.Terminal, p *reviewPage) bool {
+	if !ui.IsTerminal(t.Err) {
+		t.Print(p.String())
+		return true
+	}
 	return approve.View(ctx, t.Printer, in, p.String())
 }
 
 // answer asks for one of some choices until it gets one, and returns its letter. Enter alone is n, and the end of the input is q.
 func (t *Session) answer(ctx context.Context, in *ui.Terminal, choices ...string) (string, error) {
-	in.Drop() // what was typed before
+	if ui.IsTerminal(t.Err) {
+		in.Drop() // what was typed before
+	}
 	in.Print(t.ScreenOf(t.Err).Prompt(choices...))
 	line, err := in.ReadLine(ctx)
 	if ctx.Err() != nil {

@@ -105,9 +105,9 @@ func IsTerminal(stream any) bool {
 	return f != nil && term.IsTerminal(int(f.Fd()))
 }
 
-// Asks reports whether somebody can read both what is printed and a question about it, and answer.
+// Asks reports whether somebody can answer a question who reads both the question and what is printed before it.
 func (p *Printer) Asks(in io.Reader) bool {
-	return !p.JSON && IsTerminal(in) && IsTerminal(p.Out) && IsTerminal(p.Err)
+	return !p.JSON && IsTerminal(in) && IsTerminal(p.Out) == IsTerminal(p.Err)
 }
 
 // WidthOf returns how many columns a line of w has: [draw.PageWidth] unless w is a terminal.
