@@ -27,6 +27,22 @@ func risky(f *trust.File) bool {
 	return invisible(f) > 0 || acts(f)
 }
 
+// risks returns the paths of the files that are risky, and of what they load.
+func risks(files []trust.File) map[string]bool {
+	paths := map[string]bool{}
+	for i := range files {
+		if f := &files[i]; risky(f) {
+			paths[f.Path] = true
+			if f.Tool != nil {
+				for _, lib := range f.Tool.Loads {
+					paths[libPath(lib)] = true
+				}
+			}
+		}
+	}
+	return paths
+}
+
 // invisible returns how many characters of a file nobody sees.
 func invisible(f *trust.File) int {
 	r := &review.Review{}
@@ -96,7 +112,7 @@ func loadsRefused(f *trust.File, refused map[string]bool) string {
 // Ask lists the files, and asks about one after another.
 func (t *Session) Ask(ctx context.Context) error {
 	in := t.Terminal(t.In)
-	t.Files = mostAbleFirst(t.Files)
+	t.Files, t.risky = mostAbleFirst(t.Files), risks(t.Files)
 	t.list()
 	if t.Author {
 		answer, err := t.answer(ctx, in, "y yes, these files are mine, and I trust them", "N no")
@@ -115,7 +131,7 @@ func (t *Session) Ask(ctx context.Context) error {
 			continue
 		}
 		answer := "y"
-		if !rest || risky(f) {
+		if !rest || t.risky[f.Path] {
 			var err error
 			if answer, err = t.decide(ctx, in, i); err != nil {
 				return errors.Join(t.Record(trusted), t.declined(err))
@@ -156,7 +172,7 @@ func (t *Session) say(mark draw.Symbol, text string) {
 
 // plain returns the files from one on that are not risky.
 func (t *Session) plain(i int) []trust.File {
-	return slices.DeleteFunc(slices.Clone(t.Files[i:]), func(f trust.File) bool { return risky(&f) })
+	return slices.DeleteFunc(slices.Clone(t.Files[i:]), func(f trust.File) bool { return t.risky[f.Path] })
 }
 
 // decide asks about a file, and returns y, n, q, or a for all that are left and not risky. Those are shown first. The text of a
@@ -169,7 +185,7 @@ func (t *Session) decide(ctx context.Context, in *ui.Terminal, i int) (string, e
 		if !viewed {
 			choices = []string{"v read first, then y", "N no"}
 		}
-		if plain := t.plain(i); !risky(f) && len(plain) > 1 {
+		if plain := t.plain(i); !t.risky[f.Path] && len(plain) > 1 {
 			choices = append(choices, fmt.Sprintf("a all %d without %s", len(plain), t.ScreenOf(t.Out).Symbol(draw.Risk)))
 		}
 		answer, err := t.answer(ctx, in, append(choices, "l list", "q quit", "? help")...)

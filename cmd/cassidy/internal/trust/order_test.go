@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -33,4 +34,27 @@ func TestMostAbleFirst(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the order is %q, want %q", got, want)
 	}
+}
+
+// TestRisks checks that what a risky tool loads is as risky.
+func TestRisks(t *testing.T) {
+	t.Parallel()
+	of := func(name, text string, loads []string, needs ...tool.Capability) trust.File {
+		return trust.File{Path: ".cassidy/tools/" + name, Kind: trust.KindTool, Text: text, Tool: described(loads, needs)}
+	}
+	got := risks([]trust.File{
+		of("sends.star", "", []string{"lib/a.star"}, tool.Capability{Name: "http.post"}), of("reads.star", "", []string{"lib/b.star"}, tool.Capability{Name: "fs.read"}),
+		{Path: ".cassidy/tools/lib/a.star", Kind: trust.KindLib}, {Path: ".cassidy/tools/lib/b.star", Kind: trust.KindLib},
+		{Path: "CASSIDY.md", Kind: trust.KindNotes, Text: "a\u200bb"}, {Path: "AGENTS.md", Kind: trust.KindNotes, Text: "ab"},
+	})
+	if want := map[string]bool{".cassidy/tools/sends.star": true, ".cassidy/tools/lib/a.star": true, "CASSIDY.md": true}; !maps.Equal(got, want) {
+		t.Errorf("risky are %v, want %v", got, want)
+	}
+}
+
+// described returns what a tool declares.
+func described(loads []string, needs []tool.Capability) *tool.Described {
+	d := &tool.Described{Loads: loads}
+	d.Needs = needs
+	return d
 }

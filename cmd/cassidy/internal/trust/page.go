@@ -48,10 +48,13 @@ func raisedLimits(t *tool.Tool) (list []string) {
 // A reviewPage shows untrusted files. Their text is made visible, so that it cannot control
 // the terminal or hide anything. Each of its lines on the terminal begins with a margin or
 // an indent.
-type reviewPage struct{ approve.Page }
+type reviewPage struct {
+	approve.Page
+	risky map[string]bool // the files that are asked about by themselves
+}
 
 func (t *Session) page() *reviewPage {
-	return &reviewPage{approve.Page{Screen: t.ScreenOf(t.Out), All: true}}
+	return &reviewPage{approve.Page{Screen: t.ScreenOf(t.Out), All: true}, t.risky}
 }
 
 // factLabel is how many cells the label of a fact has.
@@ -66,8 +69,8 @@ func (p *reviewPage) fact(mark draw.Symbol, label, text string) {
 func (p *reviewPage) item(label, text string) { p.fact(draw.None, label, text) }
 
 // mark returns the symbol of a file.
-func mark(f *trust.File) draw.Symbol {
-	if risky(f) {
+func (p *reviewPage) mark(f *trust.File) draw.Symbol {
+	if p.risky[f.Path] {
 		return draw.Risk
 	}
 	return draw.None
@@ -87,7 +90,7 @@ func (p *reviewPage) overview(root string, files []trust.File) {
 	}
 	for i := range files {
 		path := draw.Pad(p.CutPath(ui.VisibleLine(shortPath(&files[i])), widest), widest, false)
-		p.Lines(p.Fact(mark(&files[i]), fmt.Sprintf("%*d  %s", digits, i+1, path), ui.VisibleLine(can(&files[i]))))
+		p.Lines(p.Fact(p.mark(&files[i]), fmt.Sprintf("%*d  %s", digits, i+1, path), ui.VisibleLine(can(&files[i]))))
 	}
 }
 
@@ -115,7 +118,7 @@ func (p *reviewPage) title(f *trust.File, before string) {
 	if f.Was != nil {
 		state = "changed"
 	}
-	if risky(f) {
+	if p.risky[f.Path] {
 		risk = p.RiskWord()
 	}
 	p.Lines(p.Head(draw.Asks, before+p.Paint(draw.Bold, ui.VisibleLine(f.Path))+"  "+state, risk))
@@ -130,7 +133,7 @@ func (p *reviewPage) brief(f *trust.File, viewed bool) bool {
 		p.Lines(p.Message(draw.None, "(the file itself is unchanged)"))
 		return true
 	} else if changed {
-		own := reviewPage{approve.Page{Screen: p.Screen, All: true}}
+		own := reviewPage{Page: approve.Page{Screen: p.Screen, All: true}}
 		if own.Diff(f.OldText, f.Text); strings.Count(own.String(), "\n") <= briefLines {
 			p.WriteString(own.String())
 			return true

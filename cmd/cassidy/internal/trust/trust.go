@@ -207,7 +207,8 @@ type Session struct {
 	Author bool         // the project is the user's own
 	Full   bool         // long files are shown in full
 
-	unasked bool // nobody has agreed to anything: nothing is granted
+	risky   map[string]bool // the paths of files that are asked about by themselves
+	unasked bool            // nobody has agreed to anything: nothing is granted
 }
 
 // ShowAll shows all files.
@@ -215,7 +216,7 @@ func (t *Session) ShowAll() {
 	if len(t.Files) == 0 {
 		return
 	}
-	t.Files = mostAbleFirst(t.Files)
+	t.Files, t.risky = mostAbleFirst(t.Files), risks(t.Files)
 	p := t.page()
 	p.overview(t.Review.Root, t.Files)
 	for i := range t.Files {
