@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -93,14 +94,16 @@ func serve(t testing.TB, c config) (*server, client) {
 		t.Fatal(err)
 	}
 	web := httptest.NewServer(s.handler())
+	var due sync.WaitGroup // ends before the folder of the test is removed
 	for _, h := range s.hosts {
-		go h.ResumeDue(t.Context(), time.Second)
+		due.Go(func() { h.ResumeDue(t.Context(), time.Second) })
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = s.close(ctx) // says that it cancelled what a test left
 		web.Close()
+		due.Wait()
 	})
 	return s, client{t, web.URL, "acme", acme}
 }

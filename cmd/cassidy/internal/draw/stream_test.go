@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/cassidy-run/cassidy/internal/testutil"
 )
 
 // seen returns what is on a terminal after it got a text: a return and an erasure of the line replace it.
@@ -120,12 +122,13 @@ func TestStreamWhileItComes(t *testing.T) {
 // TestStreamLong draws long lines, which come in small pieces.
 func TestStreamLong(t *testing.T) {
 	t.Parallel()
+	size := testutil.Times(1<<14, 1<<17)
 	for _, word := range []string{"x", "word ", "| ", "**a ", "[", "- a\n"} {
 		m, n, s := &Stream{Margin: true}, 0, Screen{Width: 80}
-		for range 1 << 17 / len(word) / 64 {
+		for range size / len(word) / 64 {
 			n += len(m.Add(s, strings.Repeat(word, 64)))
 		}
-		if n += len(m.End(s)); n > 1<<22 {
+		if n += len(m.End(s)); n > 32*size {
 			t.Errorf("much of %q writes %d bytes", word, n)
 		}
 	}
