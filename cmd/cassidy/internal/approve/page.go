@@ -133,15 +133,7 @@ func (p *Page) row(row, before *review.Row) {
 		p.Lines(draw.Wrap("  "+p.Mark(draw.Folded)+" ", foldText(row), p.Most()))
 		return
 	}
-	colour := ""
-	switch row.Sign {
-	case review.Note, review.Hunk:
-		colour = draw.Dim
-	case review.Removed:
-		colour = draw.Red
-	case review.Added:
-		colour = draw.Green
-	}
+	colour := signColour(row.Sign)
 	if row.Sign == review.Hunk && row.Digits > 0 { // the numbers of the lines say where they are
 		if before != nil && before.Kind == review.BlockRow {
 			p.WriteString("  " + p.Paint(draw.Dim, p.Margin(false)+" "+p.Dots()) + "\n")
@@ -207,8 +199,11 @@ func (p *Page) before(row *review.Row) string {
 	return at + p.Paint(draw.Dim, number(row.Old, row.Digits)+" "+number(row.New, row.Digits)) + " " + p.Paint(signColour(row.Sign), sign) + " "
 }
 
+// signColour returns the colour of a line with a sign.
 func signColour(sign review.Sign) string {
 	switch sign {
+	case review.Note, review.Hunk:
+		return draw.Dim
 	case review.Removed:
 		return draw.Red
 	case review.Added:

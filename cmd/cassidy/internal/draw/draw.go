@@ -202,7 +202,7 @@ func (s Screen) Cut(line string, cells int) string {
 		return line
 	}
 	head, _ := split(line, max(0, cells-Cells(s.Dots())))
-	return strings.TrimRightFunc(head, unicode.IsSpace) + s.Dots()
+	return strings.TrimRightFunc(wholeMarks(head), unicode.IsSpace) + s.Dots()
 }
 
 // CutPath cuts the middle of a path that has more than some cells: its last element says most, and then its first. The host of
@@ -246,6 +246,14 @@ func split(text string, cells int) (head, rest string) {
 		head, rest, state = head+cluster, next, nextState
 	}
 	return head, rest
+}
+
+// wholeMarks returns the beginning of a line without a mark of package visible that goes on after it.
+func wholeMarks(head string) string {
+	if at := strings.LastIndex(head, "⟨"); at > 0 && !strings.Contains(head[at:], "⟩") {
+		return head[:at]
+	}
+	return head
 }
 
 // Pad appends spaces to a text up to some cells, or puts them before it if right is set.
@@ -353,8 +361,13 @@ func (s Screen) Head(of Symbol, title, right string) []string {
 
 // Fact returns the lines of a label and a text beside it, or below where there is little room. The text is folded, never cut.
 func (s Screen) Fact(of Symbol, label, text string) []string {
+	return s.Beside(of, s.Paint(Dim, label), text)
+}
+
+// Beside is [Screen.Fact] for a name that is read as much as its text.
+func (s Screen) Beside(of Symbol, label, text string) []string {
 	text = s.Shown(text)
-	first := s.Gutter(of) + s.Paint(Dim, label) + "  "
+	first := s.Gutter(of) + label + "  "
 	if s.Plain {
 		first = s.Gutter(of) + strings.TrimSpace(label) + ": "
 	}
@@ -562,9 +575,8 @@ func Fold(line string, cells int) (pieces []string) {
 		if rest == "" || head == "" { // or a character that is wider than a line
 			return append(pieces, line)
 		}
-		if at := strings.LastIndex(head, "⟨"); at > 0 && !strings.Contains(head[at:], "⟩") {
-			head, rest = line[:at], line[at:]
-		}
+		head = wholeMarks(head)
+		rest = line[len(head):]
 		pieces, line = append(pieces, head), rest
 	}
 }

@@ -81,7 +81,7 @@ func TestCells(t *testing.T) {
 	s := Screen{Width: 80}
 	for _, c := range []struct{ got, want string }{
 		{s.Cut("日本語", 5), "日本…"}, {s.Cut("日本語", 4), "日…"}, {s.Cut("日本語", 6), "日本語"}, {s.Cut(family+family, 3), family + "…"},
-		{s.Cut("a b", 2), "a…"}, {s.Cut("abc", 0), "…"}, {Screen{ASCII: true}.Cut("abcdef", 5), "ab..."},
+		{s.Cut("a b", 2), "a…"}, {s.Cut("ab⟨U+200B⟩cd", 7), "ab…"}, {s.Cut("ab⟨U+200B⟩cd", 11), "ab⟨U+200B⟩…"}, {s.Cut("abc", 0), "…"}, {Screen{ASCII: true}.Cut("abcdef", 5), "ab..."},
 		{s.CutPath("src/main/java/greet.py", 18), "src/…/greet.py"}, {s.CutPath("/usr/lib/python/x.py", 12), "…/x.py"}, {s.CutPath("long.name", 5), "long…"}, {s.CutPath("https://a.example/b/c/d", 20), "https://a.example/b…"},
 		{Pad("日", 4, false) + "|", "日  |"}, {Pad("7", 3, true), "  7"},
 	} {

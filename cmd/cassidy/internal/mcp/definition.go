@@ -28,7 +28,7 @@ const (
 	readOnly
 )
 
-// words returns the claims as text.
+// String returns a claim as a text.
 func (c claim) String() string {
 	return [...]string{"destructive", "open world", "nothing", "read-only"}[c]
 }

@@ -90,7 +90,7 @@ func (p *reviewPage) overview(root string, files []trust.File) {
 	}
 	for i := range files {
 		path := draw.Pad(p.CutPath(ui.VisibleLine(shortPath(&files[i])), widest), widest, false)
-		p.Lines(p.Fact(p.mark(&files[i]), fmt.Sprintf("%*d  %s", digits, i+1, path), ui.VisibleLine(can(&files[i]))))
+		p.Lines(p.Beside(p.mark(&files[i]), fmt.Sprintf("%*d  %s", digits, i+1, path), ui.VisibleLine(can(&files[i]))))
 	}
 }
 
