@@ -18,9 +18,9 @@ import (
 // kill and gone.
 type child struct {
 	process   *os.Process
-	link      *os.File // the socket; without one, what is written to
-	answers   *os.File // what is read from without a socket; else nil
-	stderr    *os.File // of the worker
+	to        *os.File // its standard input
+	from      *os.File // its standard output
+	stderr    *os.File
 	in        frameReader
 	buf       []byte     // the frame that is being sent
 	buffers   *sync.Pool // of *[]byte, for frames that are larger than a worker keeps; or nil
@@ -233,7 +233,7 @@ func (c *child) send(kind frameType, body value.List) error {
 		c.buf = buf
 	}
 	c.watch.begin()
-	if _, err := c.link.Write(buf); err != nil {
+	if _, err := c.to.Write(buf); err != nil {
 		return c.lost()
 	}
 	return nil
@@ -283,10 +283,10 @@ func (c *child) kill(cause *value.Error) {
 
 // hasEnded reports whether a worker whose turn it is not has ended.
 func (c *child) hasEnded() bool {
-	if err := c.link.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+	if err := c.from.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
 		return false
 	}
-	_, err := c.link.Read(make([]byte, 1))
+	_, err := c.from.Read(make([]byte, 1))
 	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
@@ -389,7 +389,7 @@ func (c *child) close() {
 		_, _ = c.process.Wait() // it has been killed
 		c.waited = true
 	}
-	closeAll(c.link, c.answers, c.stderr)
+	closeAll(c.to, c.from, c.stderr)
 }
 
 func closeAll(files ...*os.File) {

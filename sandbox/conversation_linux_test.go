@@ -95,7 +95,7 @@ func FuzzConversation(f *testing.F) {
 // turn, as an honest one must; a process that does nothing stands for it.
 type played struct {
 	talk     sandbox.Talk
-	link     *os.File
+	in, out  *os.File
 	over     chan struct{}
 	data     []byte
 	asked    int
@@ -106,32 +106,37 @@ type played struct {
 
 func newPlayed(t *testing.T, program string, data []byte) *played {
 	t.Helper()
-	ours, theirs, err := sandbox.Ends()
-	if err != nil {
-		t.Fatal(err)
-	}
-	says, words, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in, to := pipe(t)
+	from, out := pipe(t)
+	says, words := pipe(t)
 	cmd := exec.Command(program, "1000")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	words.Close()
-	p := &played{link: theirs, over: make(chan struct{}), data: data}
+	p := &played{in: in, out: out, over: make(chan struct{}), data: data}
 	// A script of its own each time: what breaks the rules is not run again.
-	p.talk = sandbox.Talk{Process: cmd.Process, Link: ours, Says: says, Call: tool.Call{Args: value.NewDict("value", "x")},
+	p.talk = sandbox.Talk{Process: cmd.Process, To: to, From: from, Says: says, Call: tool.Call{Args: value.NewDict("value", "x")},
 		Script: tool.Script{Path: t.Name() + ".star", Source: string(data), Hash: "h" + time.Now().String()}}
 	go p.play()
 	return p
+}
+
+func pipe(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, w
 }
 
 // finish ends what stands for the worker and waits for the player.
 func (p *played) finish() {
 	_ = p.talk.Process.Kill() // it may have been
 	_, _ = p.talk.Process.Wait()
-	p.talk.Link.Close()
+	p.talk.To.Close()
+	p.talk.From.Close()
 	p.talk.Says.Close()
 	<-p.over
 }
@@ -139,16 +144,17 @@ func (p *played) finish() {
 // play makes a move for each frame of the host, until there are no more.
 func (p *played) play() {
 	defer close(p.over)
-	defer p.link.Close()
+	defer p.in.Close()
+	defer p.out.Close()
 	for {
-		_, call, seq, _, err := sandbox.ReadFrame(p.link)
+		_, call, seq, _, err := sandbox.ReadFrame(p.in)
 		if err != nil || len(p.data) == 0 {
 			return
 		}
 		m := move(p.data[0]) % moves
 		p.data = p.data[1:]
 		out, last := p.make(m, call, seq+1)
-		if _, err := p.link.Write(out); err != nil || last {
+		if _, err := p.out.Write(out); err != nil || last {
 			return
 		}
 	}

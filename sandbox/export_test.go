@@ -111,17 +111,18 @@ func Reread(body []byte) (unlike []string) {
 
 // A Talk is what a worker that a test plays is asked to do.
 type Talk struct {
-	Process    *os.Process // stands for the worker: it is killed in its place
-	Link, Says *os.File
-	Script     tool.Script
-	Call       tool.Call
-	Do         tool.Effector
+	Process  *os.Process // stands for the worker: it is killed in its place
+	To, From *os.File
+	Says     *os.File
+	Script   tool.Script
+	Call     tool.Call
+	Do       tool.Effector
 }
 
 // Talk makes a call in a worker that the test plays, and says whether the pool
 // has kept the worker and whether its process has been ended.
 func (p *Process) Talk(ctx context.Context, t Talk) (kept, dead bool, err error) {
-	c := &child{process: t.Process, link: t.Link, stderr: t.Says, in: frameReader{from: t.Link}, memory: tool.DefaultMemory, born: time.Now()}
+	c := &child{process: t.Process, to: t.To, from: t.From, stderr: t.Says, in: frameReader{from: t.From}, memory: tool.DefaultMemory, born: time.Now()}
 	c.watch.child, c.in.seen = c, c.watch.arrived
 	j := p.job(scriptKey(t.Script), tool.DefaultMemory, scriptKey(t.Script))
 	c.domain = j.domain

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -83,12 +82,12 @@ var hostileModes = map[string]func(w *hostile, call, seq uint32){
 	"forbidden": func(*hostile, uint32, uint32) { _ = syscall.Mkdir("/tmp/x", 0o777) },
 	"exits":     func(*hostile, uint32, uint32) { os.Exit(3) },
 	"hangs-up": func(w *hostile, _, _ uint32) {
-		_ = os.Stdin.Close()
+		w.hangUp()
 		w.wait()
 	},
 	"runs-out": func(w *hostile, _, _ uint32) { // as if it took long to end
 		_, _ = os.Stderr.WriteString("fatal error: runtime: cannot allocate memory\n")
-		_ = os.Stdin.Close()
+		w.hangUp()
 		w.wait()
 	},
 	"claims-death": func(w *hostile, call, seq uint32) {
@@ -122,10 +121,7 @@ func hostileMain() (handled bool) {
 	if err != nil || !ok {
 		return false
 	}
-	in, out, err := sandbox.WorkerEnds()
-	if err != nil {
-		panic(err)
-	}
+	in, out := sandbox.WorkerEnds()
 	w := &hostile{in: in, out: out, tells: mode == "tells"}
 	for {
 		kind, call, body := w.read()
@@ -175,8 +171,8 @@ func asks(w *hostile, name string, call uint32) {
 }
 
 type hostile struct {
-	in    io.Reader
-	out   io.Writer
+	in    *os.File
+	out   *os.File
 	tells bool
 	heard []byte // all that came, ever, for one that tells
 }
@@ -208,6 +204,12 @@ func (w *hostile) read() (kind uint8, call uint32, body []byte) {
 		w.heard = append(w.heard, body...)
 	}
 	return kind, call, body
+}
+
+// hangUp closes the connection.
+func (w *hostile) hangUp() {
+	_ = w.in.Close()
+	_ = w.out.Close()
 }
 
 func (w *hostile) wait() { time.Sleep(time.Hour) } // select {} alone would be found to be a deadlock

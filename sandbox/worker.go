@@ -38,18 +38,22 @@ func Main(modules ...tool.Module) {
 		self.SetReady()
 		return
 	}
-	in, out, err := workerEnds()
-	if err == nil {
-		err = work(in, out, modules)
-	}
-	if err != nil {
+	in, out := workerEnds()
+	if err := work(in, out, modules); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// A worker is the worker's end of the socket, where scripts run. One goroutine uses it.
+// workerEnds returns the files by which a worker is connected to its host. What this process prints
+// from now on goes to standard error, so that nothing gets between the frames.
+func workerEnds() (in, out *os.File) {
+	in, out, os.Stdout = os.Stdin, os.Stdout, os.Stderr
+	return in, out
+}
+
+// A worker is the worker's end of the connection, where scripts run. One goroutine uses it.
 type worker struct {
 	in     frameReader
 	out    io.Writer

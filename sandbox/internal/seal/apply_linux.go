@@ -41,9 +41,8 @@ const (
 // before it has read anything of an untrusted author. The error is of kind Invalid if the
 // memory is not positive, and Unavailable if a layer is missing.
 //
-// The process must have been started with the [Environment] and nothing else. Of the
-// descriptors below 3 it has one socket, and one pipe for standard error; the runtime's
-// poller adds two (see [Verify]). It must have read every file that it needs, and embed
+// The process must have been started with the [Environment] and nothing else. Its
+// descriptors below 3 are pipes; the runtime's poller adds two (see [Verify]). It must have read every file that it needs, and embed
 // time zones. Apply closes inherited descriptors from 3 on. Afterwards a system call that
 // is not in workerRules ends the process with SIGSYS.
 func Apply(memory int64) error {

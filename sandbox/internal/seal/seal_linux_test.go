@@ -52,13 +52,12 @@ func probeMain() bool {
 		fmt.Fprintf(os.Stderr, "there is no probe %q\n", os.Args[1])
 		os.Exit(1)
 	}
-	unix.Close(0) // the socket is descriptor 1 too
 	if err := applyWithout(os.Args[3]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	unix.Write(1, []byte("ready"))
-	unix.Read(1, make([]byte, 1))
+	unix.Read(0, make([]byte, 1))
 	unix.Write(1, []byte(outcome(act())))
 	os.Exit(0)
 	return true
@@ -99,32 +98,33 @@ func applyWithout(name string) error {
 
 // A probe is a child of the test that has confined itself and waits.
 type probe struct {
-	cmd    *exec.Cmd
-	socket *os.File
-	stderr bytes.Buffer
+	cmd      *exec.Cmd
+	to, from *os.File
+	stderr   bytes.Buffer
 }
 
 // startProbe starts a child that is ready to try something, as another user
 // where uid is not ours.
 func startProbe(uid int, name, without string) (*probe, error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	in, to, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.SetNonblock(pair[0], true); err != nil {
+	defer in.Close()
+	from, out, err := os.Pipe()
+	if err != nil {
 		return nil, err
 	}
-	p := &probe{socket: os.NewFile(uintptr(pair[0]), "socket")}
-	theirs := os.NewFile(uintptr(pair[1]), "socket")
-	defer theirs.Close()
+	defer out.Close()
+	p := &probe{to: to, from: from}
 	p.cmd = &exec.Cmd{
 		// By this name another user finds it too, whatever the folders above.
 		Path:   "/proc/self/exe",
 		Args:   []string{sealProbe, name, strconv.Itoa(os.Getpid()), without},
 		Env:    Environment(),
 		Dir:    "/",
-		Stdin:  theirs,
-		Stdout: theirs,
+		Stdin:  in,
+		Stdout: out,
 		Stderr: &p.stderr,
 	}
 	passwd, err := os.Open("/etc/passwd") // left open to the child, as a careless parent does
@@ -132,7 +132,7 @@ func startProbe(uid int, name, without string) (*probe, error) {
 		return nil, err
 	}
 	defer passwd.Close()
-	p.cmd.ExtraFiles = []*os.File{passwd, theirs}
+	p.cmd.ExtraFiles = []*os.File{passwd, out}
 	if uid != os.Getuid() {
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
 	}
@@ -148,24 +148,29 @@ func startProbe(uid int, name, without string) (*probe, error) {
 
 // read returns the next message, or "" when there is none.
 func (p *probe) read() string {
-	p.socket.SetDeadline(time.Now().Add(2 * time.Minute)) // it hangs
+	p.from.SetDeadline(time.Now().Add(2 * time.Minute)) // it hangs
 	b := make([]byte, 4096)
-	n, _ := p.socket.Read(b)
+	n, _ := p.from.Read(b)
 	return string(b[:n])
 }
 
 func (p *probe) end() {
-	p.socket.Close()
+	p.hangUp()
 	p.cmd.Process.Kill()
 	p.cmd.Wait()
+}
+
+func (p *probe) hangUp() {
+	p.to.Close()
+	p.from.Close()
 }
 
 // try lets the probe go on, and returns what became of it: what it told, or
 // how it ended.
 func (p *probe) try() string {
-	p.socket.Write([]byte("!"))
+	p.to.Write([]byte("!"))
 	told := p.read()
-	p.socket.Close()
+	p.hangUp()
 	p.cmd.Wait()
 	status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
@@ -529,7 +534,7 @@ func waitZombie(t *testing.T, pid int) {
 
 func TestVerifyDescriptors(t *testing.T) {
 	for target, want := range map[string]bool{
-		"socket:[12]": true, "pipe:[34]": true, "anon_inode:[eventpoll]": true, "anon_inode:[eventfd]": true,
+		"socket:[12]": false, "pipe:[34]": true, "anon_inode:[eventpoll]": true, "anon_inode:[eventfd]": true,
 		"/dev/null": false, "/": false, "/memfd:x (deleted)": false, "anon_inode:[io_uring]": false,
 		"anon_inode:[pidfd]": false, "anon_inode:landlock-ruleset": false, "/tmp/socket:[12]": false, "net:[4026531840]": false,
 	} {
@@ -662,7 +667,7 @@ func TestMeasures(t *testing.T) {
 	if !ok || before <= 0 {
 		t.Errorf("CPUTime of an idle worker = %v, %v, want a little", before, ok)
 	}
-	p.socket.Write([]byte("!"))
+	p.to.Write([]byte("!"))
 	if got := p.read(); got != "half" { // burnt by a thread that has ended
 		t.Fatalf("got %q, want half", got)
 	}
@@ -877,7 +882,7 @@ func burn() error {
 	}()
 	<-ended
 	unix.Write(1, []byte("half"))
-	unix.Read(1, make([]byte, 1))
+	unix.Read(0, make([]byte, 1))
 	return nil
 }
 

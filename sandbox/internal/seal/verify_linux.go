@@ -18,9 +18,8 @@ import (
 )
 
 const (
-	// maxDescriptors is one socket, one pipe for standard error, and the two of
-	// the Go runtime's poller.
-	maxDescriptors = 4
+	// maxDescriptors is three pipes and the two of the Go runtime's poller.
+	maxDescriptors = 5
 	// maxRounds is how often the threads are listed before a process that keeps
 	// starting new ones is given up.
 	maxRounds = 20
@@ -187,11 +186,9 @@ func verifyDescriptors(dir string) error {
 	return nil
 }
 
-// harmless reports whether a descriptor is a socket, a pipe, or the runtime's
-// own.
+// harmless reports whether a descriptor is a pipe or the runtime's own.
 func harmless(target string) bool {
-	return strings.HasPrefix(target, "socket:[") || strings.HasPrefix(target, "pipe:[") ||
-		target == "anon_inode:[eventpoll]" || target == "anon_inode:[eventfd]"
+	return strings.HasPrefix(target, "pipe:[") || target == "anon_inode:[eventpoll]" || target == "anon_inode:[eventfd]"
 }
 
 // names returns what a folder of /proc lists.
