@@ -9,7 +9,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -239,8 +238,8 @@ func (d durable) canResume(ctx context.Context, name string) error {
 // waits returns the error of a run that is not resumed as long as err is not repaired.
 func waits(runID string, err error) error {
 	e := value.ErrorOf(err, value.Failed)
-	if why := parked.Repairable(e); why != "" {
-		return parked.By(runID, why, e)
+	if why := gate.Repairable(e); why != "" {
+		return gate.ParkedBy(runID, why, e)
 	}
 	return err
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -35,7 +34,7 @@ func (p *Program) open(ctx context.Context, r *gate.Run, now *catalog, c *tool.C
 	if p.Resume {
 		p.Script, c.Args = record.Script(), run.Args
 		if err := now.host.mayResume(record, &p.Script); err != nil {
-			if failure := record.Park(context.WithoutCancel(ctx), string(parked.Tool), time.Time{}); failure != nil {
+			if failure := record.Park(context.WithoutCancel(ctx), string(gate.ReasonTool), time.Time{}); failure != nil {
 				_ = record.Close() // the run is not executed
 			}
 			return err

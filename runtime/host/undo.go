@@ -11,7 +11,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history/retry"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/undos"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/unsettled"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -390,7 +389,7 @@ func (u *undoing) settle(ctx context.Context, s undos.Step, g tool.Grant) (out t
 	}
 	d, _ := out.Value.(*value.Dict)
 	if d.Has("unsettled") { // undo what is surely of the run and unchanged, and leave the rest
-		e.Args = unsettled.With(entry.Args, unsettled.Decision, unsettled.Theirs)
+		e.Args = gate.WithArg(entry.Args, gate.ReconcileDecision, gate.KeepTheirs)
 		list := d.Elements("unsettled")
 		if _, err := u.host.gate.Execute(ctx, look, e, g); err != nil {
 			return out, false, err

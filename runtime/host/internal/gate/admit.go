@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/cassidy-run/cassidy/runtime/host/internal/nested"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/request"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -135,7 +134,7 @@ func (p *Pass) checkCall() error {
 func (p *Pass) admitCall() error {
 	err := p.checkCall()
 	if err != nil && value.KindOf(err) == value.Denied {
-		return p.refused(decision{what: request.Call, at: p.call.StepPath}, err)
+		return p.refused(decision{what: subjectCall, at: p.call.StepPath}, err)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/request"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -66,7 +65,7 @@ func (p *Pass) recallChanges(ctx context.Context, next int) error {
 	}
 	for n := 1; n < next; n++ {
 		for _, at := range p.stepsAt(n) {
-			q := newInquiry(p, request.Request{At: at})
+			q := newInquiry(p, approvalRequest{At: at})
 			answer, asked, err := p.Run.answer(ctx, at, q.aboutChanges)
 			switch {
 			case err != nil:

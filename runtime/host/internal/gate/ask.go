@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -21,22 +19,22 @@ func (s *step) askPerson(ctx context.Context, text string, confirm bool, timeout
 		kind, who = tool.QuestionConfirm, "the tool asks for yes or no"
 	}
 	q := tool.Question{Kind: kind, Text: text, Why: who, Capabilities: s.takes}
-	return askQuestion(ctx, s, q, s.of.Run.gate.Ask, parked.Question, timeout)
+	return askQuestion(ctx, s, q, s.of.Run.gate.Ask, reasonQuestion, timeout)
 }
 
-// liveKey is the key of the [approval.Asker] that is asked what cannot wait.
+// liveKey is the key of the [askFunc] that is asked what cannot wait.
 type liveKey struct{}
 
 // WithLive returns a context for calls whose forms ask answers if they cannot wait and nobody else answers
 // them.
-func WithLive(ctx context.Context, ask approval.Asker) context.Context {
+func WithLive(ctx context.Context, ask askFunc) context.Context {
 	return context.WithValue(ctx, liveKey{}, ask)
 }
 
 // liveAsker returns who is asked what cannot wait, or nil: the asker of the host, and then the one of the
 // context.
-func liveAsker(ctx context.Context, first approval.Asker) approval.Asker {
-	then, _ := ctx.Value(liveKey{}).(approval.Asker)
+func liveAsker(ctx context.Context, first askFunc) askFunc {
+	then, _ := ctx.Value(liveKey{}).(askFunc)
 	if first == nil || then == nil {
 		if first == nil {
 			return then
@@ -45,7 +43,7 @@ func liveAsker(ctx context.Context, first approval.Asker) approval.Asker {
 	}
 	return func(ctx context.Context, q tool.Question) (tool.Answer, error) {
 		answer, err := first(ctx, q)
-		if approval.Unanswered(err) {
+		if unanswered(err) {
 			return then(ctx, q)
 		}
 		return answer, err
@@ -61,7 +59,7 @@ func formsOf(ctx context.Context, s *step) func(ctx context.Context, text string
 	}
 	return func(ctx context.Context, text string, form *value.Dict, live bool) (*value.Dict, error) {
 		q := tool.Question{Kind: tool.QuestionAsk, Text: text, Form: form, Why: "the tool asks for a form", Capabilities: s.takes}
-		ask, why := r.gate.Ask, parked.Question
+		ask, why := r.gate.Ask, reasonQuestion
 		if live || !waits {
 			ask, why = liveAsker(ctx, ask), ""
 		}
@@ -100,7 +98,7 @@ func (s *step) mayRepeat(ctx context.Context) (out tool.Outcome, done bool, err 
 		q.Capabilities = s.takes
 	}
 	for tries := 1; ; tries++ {
-		answer, err := askQuestion(ctx, s, q, s.of.Run.gate.Ask, parked.UnknownOutcome, 0)
+		answer, err := askQuestion(ctx, s, q, s.of.Run.gate.Ask, reasonUnknownOutcome, 0)
 		said, is := answer.(reported)
 		switch {
 		case err != nil || answer == true:
@@ -141,7 +139,7 @@ func (s *step) isReported(ctx context.Context) bool {
 // askQuestion asks a question of an effect with asker, which may be nil, and parks the run for the reason
 // why if nobody answers; without a reason it fails. After the timeout, which is that of the host if it is
 // 0, the error is of kind Timeout.
-func askQuestion(ctx context.Context, s *step, q tool.Question, asker approval.Asker, why value.LimitName, timeout time.Duration) (value.Value, error) {
+func askQuestion(ctx context.Context, s *step, q tool.Question, asker askFunc, why value.LimitName, timeout time.Duration) (value.Value, error) {
 	p, at := s.of, s.effect.StepPath
 	q.Tool, q.Func, q.Args, q.Reasoning = p.tool.Name, s.effect.Func, s.effect.Args, p.call.Reasoning
 	answer, open, err := p.Run.answer(ctx, at, func(asked *history.Asked) bool {
@@ -154,8 +152,8 @@ func askQuestion(ctx context.Context, s *step, q tool.Question, asker approval.A
 		return answerValue(q.Kind, &answer.Answer), nil
 	}
 	now := p.Run.gate.Clock()
-	q.Expires = parked.Expiry(q.Kind, open, cmp.Or(timeout, p.Run.gate.look().Bounds.Question), now)
-	if err := parked.Expired(&q, now); err != nil {
+	q.Expires = expiry(q.Kind, open, cmp.Or(timeout, p.Run.gate.look().Bounds.Question), now)
+	if err := expired(&q, now); err != nil {
 		return nil, err
 	}
 	asked := history.Asked{StepPath: at, Question: q}
@@ -174,13 +172,13 @@ func askQuestion(ctx context.Context, s *step, q tool.Question, asker approval.A
 		return nil, err
 	}
 	asked.Asked = live.Asked
-	ctx, cancel := parked.UntilExpiry(ctx, &q, now)
+	ctx, cancel := untilExpiry(ctx, &q, now)
 	defer cancel()
 	given, err := (&asking{tool: p.tool, call: p.shown()}).put(ctx, live, asker)
 	switch {
-	case approval.Unanswered(err) && why == "":
+	case unanswered(err) && why == "":
 		return nil, value.Errorf(value.Unanswered, "%s", value.ErrorOf(err, value.Unanswered).Message()) // not Parked: nothing waits
-	case approval.Unanswered(err):
+	case unanswered(err):
 		return nil, p.Run.ask(ctx, asked, why, nobody)
 	case err != nil && ctx.Err() != nil:
 		return nil, err

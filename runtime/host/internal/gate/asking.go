@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -57,7 +56,7 @@ func AskedRules(ctx context.Context) []tool.Rule {
 	return a.inquiry.Rules(&a.inquiry.of.rights)
 }
 
-// put asks the question with ask, see [approval.Ask].
-func (a *asking) put(ctx context.Context, q tool.Question, ask approval.Asker) (tool.Answer, error) {
-	return approval.Ask(context.WithValue(ctx, askingKey{}, a), q, ask)
+// put asks the question with ask, see [askOnce].
+func (a *asking) put(ctx context.Context, q tool.Question, ask askFunc) (tool.Answer, error) {
+	return askOnce(context.WithValue(ctx, askingKey{}, a), q, ask)
 }

@@ -7,7 +7,7 @@ import (
 
 // A decision is an approval or a refusal of a call or of one of its effects.
 type decision struct {
-	what  string // the effect, or request.Call
+	what  string // the effect, or subjectCall
 	at    tool.StepPath
 	takes []tool.Capability
 	why   string

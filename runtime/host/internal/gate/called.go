@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/cassidy-run/cassidy/runtime/host/internal/once"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -22,7 +20,7 @@ type called struct {
 	check func(ctx context.Context, name string) error // refuses a tool; nil refuses none
 	again int                                          // how often it is made again if others have changed its files
 	turn  func()                                       // waits for the turn of the call to be made again; or nil
-	once  *once.Once                                   // for a call of a recorded run with middleware; else nil
+	once  *singleCall                                  // for a call of a recorded run with middleware; else nil
 	wraps []Middleware                                 // those of the programs above that are still to be called, the outermost last
 }
 
@@ -102,7 +100,7 @@ func (r *Run) Durable(ctx context.Context, c tool.Call, check func(ctx context.C
 	}
 	err = r.execute(ctx, func(ctx context.Context) error {
 		if result, err = of.through(ctx); err != nil && refused != nil {
-			why := cmp.Or(parked.Repairable(value.ErrorOf(refused, value.Failed)), parked.Unavailable)
+			why := cmp.Or(Repairable(value.ErrorOf(refused, value.Failed)), reasonUnavailable)
 			return park(context.WithoutCancel(ctx), r, why, refused)
 		}
 		if value.KindOf(err) == value.NotFound && r.root == nil && err != nil && check == nil { // of a new run: nothing was begun that could be repaired
@@ -130,7 +128,7 @@ func (of called) through(ctx context.Context) (tool.Result, error) {
 func (of called) wrapped(ctx context.Context) (result tool.Result, err error) {
 	r, c := of.run, of.call
 	if r.record.Keeps() {
-		of.once = &once.Once{}
+		of.once = &singleCall{}
 	}
 	defer func() {
 		if p := recover(); p != nil {

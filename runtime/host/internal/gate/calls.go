@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -107,7 +106,7 @@ func (of called) pipeline(ctx context.Context, watched bool) (tool.Outcome, repl
 		told.waited += p.waited.sum()
 		switch {
 		case next > 0 && err == nil:
-		case n >= of.again || !parked.Changed(err) || ctx.Err() != nil:
+		case n >= of.again || !filesChanged(err) || ctx.Err() != nil:
 			told.preview, told.notes, told.display = shown, p.said.notes, p.said.display
 			return out, told, err
 		default:
@@ -234,7 +233,7 @@ func (p *Pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.O
 	case errors.Is(cause, value.ErrClosed), ctx.Err() == nil && value.KindOf(err) != value.Busy:
 		err = cause // the call timed out, and not while it waited for a worker
 	}
-	if p.acted.Load() && parked.Changed(err) {
+	if p.acted.Load() && filesChanged(err) {
 		err = value.ErrorOf(err, value.Conflict).WithLimit("")
 	}
 	return out, err

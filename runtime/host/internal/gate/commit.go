@@ -7,11 +7,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/diffs"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/request"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/unsettled"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -21,7 +17,7 @@ import (
 // ReconcileEffect finds out by these whether it was carried out. FinishEffect removes them
 // once the outcome is durable. RestoreEffect undoes the commit.
 const (
-	CommitEffect    = request.Commit
+	CommitEffect    = subjectCommit
 	prepareEffect   = "fs.prepare"
 	FinishEffect    = "fs.finish"
 	ReconcileEffect = "fs.reconcile"
@@ -120,7 +116,7 @@ func (p commit) authorize(ctx context.Context) ([]tool.Capability, error) {
 	if err := p.approve(ctx); err != nil {
 		return nil, err
 	}
-	return request.Writes(p.stage.Changes()), nil
+	return writes(p.stage.Changes()), nil
 }
 
 // withRecord commits, and records the intent and the outcome. It records a refusal too.
@@ -151,7 +147,7 @@ func (p commit) withRecord(ctx context.Context, s *step) error {
 	if err == nil {
 		p.recovery.forget(intent.Change)
 	} else if repairable(run, err) && intent.Args.Len() > 0 { // the disk may keep it from removing what it has begun
-		if left := p.decided(ctx, &history.Entry{Intent: intent}, unsettled.Theirs); left != nil {
+		if left := p.decided(ctx, &history.Entry{Intent: intent}, KeepTheirs); left != nil {
 			return p.stuck(left)
 		}
 	}
@@ -199,7 +195,7 @@ func (p commit) stuck(err error) error {
 func (p commit) intent(ctx context.Context, s *step) (i history.Intent, err error) {
 	i = history.Intent{StepPath: p.at(), Func: CommitEffect, Args: &value.Dict{}, Kind: tool.Write, Staged: true}
 	if err := p.unchanged(ctx); err != nil {
-		answered, failed := p.answered(ctx, request.Request{At: p.at(), Changes: p.stage.Changes()})
+		answered, failed := p.answered(ctx, approvalRequest{At: p.at(), Changes: p.stage.Changes()})
 		if answered { // a refusal holds, and an approval may hold for the next attempt
 			failed = p.approve(ctx)
 		}
@@ -360,18 +356,18 @@ func (p commit) decide(ctx context.Context, commit *history.Entry, list value.Li
 	if err != nil {
 		return false, err
 	}
-	answer, err := askQuestion(ctx, s, unsettled.Question(list), s.of.Run.gate.Ask, parked.UnknownOutcome, 0)
+	answer, err := askQuestion(ctx, s, unsettledQuestion(list), s.of.Run.gate.Ask, reasonUnknownOutcome, 0)
 	if err != nil {
 		return false, err
 	}
 	if answer == true {
-		if err = p.decided(ctx, commit, unsettled.Mine); err == nil {
+		if err = p.decided(ctx, commit, keepMine); err == nil {
 			return true, p.settled(ctx, commit.Args, nil)
 		}
 	} else {
-		err = unsettled.Refused(list)
+		err = errNotOverwritten(list)
 	}
-	if failure := p.decided(ctx, commit, unsettled.Theirs); failure != nil {
+	if failure := p.decided(ctx, commit, KeepTheirs); failure != nil {
 		return false, p.stuck(failure)
 	}
 	return false, cmp.Or(p.settled(ctx, commit.Args, err), err)
@@ -379,7 +375,7 @@ func (p commit) decide(ctx context.Context, commit *history.Entry, list value.Li
 
 // decided carries out what a person has decided.
 func (p commit) decided(ctx context.Context, commit *history.Entry, decision string) error {
-	s, err := p.step(ReconcileEffect, unsettled.With(commit.Args, unsettled.Decision, decision))
+	s, err := p.step(ReconcileEffect, WithArg(commit.Args, ReconcileDecision, decision))
 	if err == nil {
 		_, err = s.call(ctx)
 	}
@@ -394,11 +390,11 @@ func (p commit) approve(ctx context.Context) error {
 		return c.declined
 	}
 	changes, covered, by := p.changes()
-	d := decision{what: CommitEffect, at: p.at(), takes: request.Writes(changes)}
+	d := decision{what: CommitEffect, at: p.at(), takes: writes(changes)}
 	answered := false
 	if p.remembers() {
 		var err error
-		if answered, err = p.answered(ctx, request.Request{At: d.at, Changes: changes}); err != nil {
+		if answered, err = p.answered(ctx, approvalRequest{At: d.at, Changes: changes}); err != nil {
 			return err
 		}
 	}
@@ -406,7 +402,7 @@ func (p commit) approve(ctx context.Context) error {
 	case answered:
 	case !c.asksChanges:
 		return nil
-	case len(c.shown) > 0 && request.SameChanges(c.shown, changes):
+	case len(c.shown) > 0 && sameChanges(c.shown, changes):
 		d.why = "it was approved before others changed these files"
 		p.allowed(d)
 		return nil
@@ -419,9 +415,9 @@ func (p commit) approve(ctx context.Context) error {
 	case p.Run.gate.changed():
 		return p.approve(ctx)
 	}
-	q := newInquiry(p.Pass, request.Request{At: d.at, Takes: d.takes, Changes: diffs.With(changes), Why: "the call changes files"})
+	q := newInquiry(p.Pass, approvalRequest{At: d.at, Takes: d.takes, Changes: withDiffs(changes), Why: "the call changes files"})
 	_, err := q.ask(ctx)
-	if parked.Changed(err) {
+	if filesChanged(err) {
 		return err
 	}
 	if d.why, d.by = q.how, q.by; err != nil {

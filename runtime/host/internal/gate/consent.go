@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/request"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -50,11 +49,11 @@ func (p *Pass) approve(ctx context.Context) error {
 	may, open, by := p.rights.Needs()
 	risky := p.rights.Risky(verdict, may)
 	read := steersCall(p)
-	d := decision{what: request.Call, at: p.call.StepPath, takes: may}
+	d := decision{what: subjectCall, at: p.call.StepPath, takes: may}
 	answered := false
 	if p.remembers() {
 		var err error
-		if answered, err = p.answered(ctx, request.Request{At: d.at}); err != nil {
+		if answered, err = p.answered(ctx, approvalRequest{At: d.at}); err != nil {
 			return err
 		}
 	}
@@ -134,7 +133,7 @@ func mayWrite(needs []tool.Capability) bool {
 // it was allowed, and by whom. read are the untrusted texts that the model has read. An earlier, permanent
 // approval of a script is valid for its call, but not for its sinks.
 func (p *Pass) askCall(ctx context.Context, d *decision, read []flow.Source) (err error) {
-	q := newInquiry(p, request.Request{At: p.call.StepPath, Takes: d.takes, Why: d.why})
+	q := newInquiry(p, approvalRequest{At: p.call.StepPath, Takes: d.takes, Why: d.why})
 	if p.tool.Location == tool.Embedded || !p.Run.approvals.Has(q.Approval()) {
 		q.Why, q.Read = flow.Because(d.why, read), read
 	}
@@ -186,7 +185,7 @@ func (p *Pass) shown() tool.Call {
 // because the model has read untrusted text, or else because its function asks.
 func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule, read []flow.Source) error {
 	p, e := s.of, s.effect
-	q := newInquiry(p, request.Request{At: e.StepPath, Effect: &e, Takes: takes, Exact: s.exact, Read: read, Rule: r})
+	q := newInquiry(p, approvalRequest{At: e.StepPath, Effect: &e, Takes: takes, Exact: s.exact, Read: read, Rule: r})
 	q.begun = s.begun
 	switch {
 	case r != nil:
@@ -233,7 +232,7 @@ func (s *step) heed(ctx context.Context) error {
 		if slices.ContainsFunc(takes, func(c tool.Capability) bool { return !slices.Contains(s.takes, c) }) {
 			continue // it is about what the effect uses while it runs
 		}
-		if answered, err := p.answered(ctx, request.Request{At: e.StepPath, Effect: e, Takes: takes}); err != nil || !answered {
+		if answered, err := p.answered(ctx, approvalRequest{At: e.StepPath, Effect: e, Takes: takes}); err != nil || !answered {
 			if err != nil {
 				return err
 			}
@@ -322,9 +321,9 @@ func (c *consent) approveFunction(s *step, informed bool) {
 func (c *consent) recall(s *step, asked []history.Asked) {
 	for i := range asked {
 		q := &asked[i]
-		if q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes && q.Func == s.effect.Func && (c.each || s.fn.Asks() || request.Informed(q)) {
+		if q.Kind == tool.QuestionApproval && q.Answer != nil && q.Answer.Yes && q.Func == s.effect.Func && (c.each || s.fn.Asks() || askedAfterReading(q)) {
 			s.takes, _ = targets(s.fn, s.effect)
-			c.approveFunction(s, request.Informed(q))
+			c.approveFunction(s, askedAfterReading(q))
 			return
 		}
 	}

@@ -12,8 +12,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/effects"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/events"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/executing"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
@@ -42,14 +40,14 @@ import (
 // run calls, and to nothing else of the host. It is safe for concurrent use after Open.
 type Gate struct {
 	Parts
-	Effects effects.Table
+	Effects effectTable
 	// Middleware makes a call in place of Innermost, which it may call. Nil means that
 	// there is no middleware.
 	Middleware func(ctx context.Context, c *tool.Call) (tool.Result, error)
 
 	last      atomic.Pointer[Settings] // those that were last looked at
 	granted   func() []tool.Rule       // the rules that allow something now
-	approvals approval.List
+	approvals approvalList
 	answered  rights.Answered
 	executing executing.Runs
 	unaudited atomic.Bool  // the last decision could not be recorded
@@ -115,7 +113,7 @@ type Callee struct {
 // Open sets the parts of the gate, and registers the functions that every host has. Effects.Provide adds
 // others.
 func (g *Gate) Open(p Parts) {
-	g.Parts, g.Effects = p, effects.Table{}
+	g.Parts, g.Effects = p, effectTable{}
 	g.granted = func() []tool.Rule { return g.answered.With(g.last.Load().Rules) } // also those added after a run began
 	g.look()
 	g.registerOwn()

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/host/internal/request"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -137,7 +136,7 @@ func (s *step) check(ctx context.Context, c tool.Capability) error {
 	}
 	if s.of.remembers() && s.fn.Kind != tool.Read && !slices.Contains(s.approved, c) {
 		takes := []tool.Capability{c}
-		if answered, err := s.of.answered(ctx, request.Request{At: s.effect.StepPath, Effect: &s.effect, Takes: takes}); err != nil {
+		if answered, err := s.of.answered(ctx, approvalRequest{At: s.effect.StepPath, Effect: &s.effect, Takes: takes}); err != nil {
 			return err
 		} else if answered {
 			return s.askFor(ctx, takes, nil, nil)

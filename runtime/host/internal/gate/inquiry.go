@@ -6,9 +6,6 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/request"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -16,7 +13,7 @@ import (
 
 // An inquiry is a request for approval in progress.
 type inquiry struct {
-	request.Request
+	approvalRequest
 	of    *Pass
 	begun bool   // its effect is being carried out
 	how   string // why it was allowed, for the audit
@@ -24,16 +21,16 @@ type inquiry struct {
 }
 
 // newInquiry returns the inquiry of a request that a pass makes.
-func newInquiry(p *Pass, q request.Request) *inquiry {
-	q.Maker, q.Call = request.Maker{Tool: p.tool.Tool, Hash: p.tool.Hash, Granted: p.tool.Granted}, p.shown()
-	return &inquiry{Request: q, of: p}
+func newInquiry(p *Pass, q approvalRequest) *inquiry {
+	q.requestMaker, q.Call = requestMaker{Tool: p.tool.Tool, Hash: p.tool.Hash, Granted: p.tool.Granted}, p.shown()
+	return &inquiry{approvalRequest: q, of: p}
 }
 
 // answered reports whether the run has an answer to a request. An answer binds what it is about, and so it is
 // read before any rule: one that was added since neither carries out what somebody refused, nor drops the
 // arguments with which it was approved. Only a rule that denies is above it. Nothing is answered unless the
 // pass [Pass.remembers].
-func (p *Pass) answered(ctx context.Context, q request.Request) (bool, error) {
+func (p *Pass) answered(ctx context.Context, q approvalRequest) (bool, error) {
 	given, err := newInquiry(p, q).recordedAnswer(ctx)
 	if given != nil { // whether it still fits is decided where it is used
 		return true, nil
@@ -52,13 +49,13 @@ const maxRefusals = 3
 // new one. q.how says which. Anything else is an error.
 func (q *inquiry) ask(ctx context.Context) (tool.Answer, error) {
 	p := q.of
-	if given, err := q.recordedAnswer(ctx); parked.Changed(err) {
+	if given, err := q.recordedAnswer(ctx); filesChanged(err) {
 		return tool.Answer{}, err
 	} else if err != nil || given != nil {
 		return q.accept(given, err, p.Run.approvals) // also if there is a later, permanent answer
 	}
 	asked := q.recorded()
-	expired := parked.Expired(&asked.Question, p.Run.gate.Clock())
+	expired := expired(&asked.Question, p.Run.gate.Clock())
 	switch {
 	case p.Run.approvals.Has(q.Approval()):
 		q.how = approvedBefore
@@ -76,7 +73,7 @@ func (q *inquiry) ask(ctx context.Context) (tool.Answer, error) {
 	answer, err := q.askApprover(ctx)
 	done()
 	switch {
-	case approval.Unanswered(err):
+	case unanswered(err):
 		err = q.park(ctx, q.ErrRefused("", q.offer()))
 	case err == nil:
 		err = q.keep(ctx, answer)
@@ -91,7 +88,7 @@ const approvedBefore = "it was approved permanently before"
 
 // accept returns an approval, or the error of a refusal. It adds a permanent answer to lasts:
 // the list of the host for a new one, that of the run for one that was recorded.
-func (q *inquiry) accept(answer *tool.Answer, err error, lasts *approval.List) (tool.Answer, error) {
+func (q *inquiry) accept(answer *tool.Answer, err error, lasts *approvalList) (tool.Answer, error) {
 	if answer != nil {
 		q.by = answer.By
 	}
@@ -138,7 +135,7 @@ func (q *inquiry) askApprover(ctx context.Context) (tool.Answer, error) {
 	}
 	q.Asked, live.Changes = live.Asked, q.Changes
 	a := &asking{tool: p.tool, call: q.Call, inquiry: q}
-	ctx, cancel := parked.UntilExpiry(ctx, &live, p.Run.gate.Clock())
+	ctx, cancel := untilExpiry(ctx, &live, p.Run.gate.Clock())
 	defer cancel()
 	answer, err := a.put(ctx, live, p.Run.Approve)
 	switch q.how = ""; {
@@ -157,7 +154,7 @@ func (q *inquiry) recordedAnswer(ctx context.Context) (*tool.Answer, error) {
 		return nil, nil
 	}
 	a, asked, err := q.of.Run.answer(ctx, q.At, q.Matches)
-	q.Expires = parked.Expiry(tool.QuestionApproval, asked, q.of.Run.gate.look().Bounds.Question, q.of.Run.gate.Clock())
+	q.Expires = expiry(tool.QuestionApproval, asked, q.of.Run.gate.look().Bounds.Question, q.of.Run.gate.Clock())
 	if err != nil || a == nil {
 		return nil, err
 	}
@@ -167,7 +164,7 @@ func (q *inquiry) recordedAnswer(ctx context.Context) (*tool.Answer, error) {
 	}
 	if a.Yes {
 		q.of.consent.shown = append(q.of.consent.shown, asked.Changes...)
-		if err == nil && !request.SameChanges(asked.Changes, q.Changes) {
+		if err == nil && !sameChanges(asked.Changes, q.Changes) {
 			err = q.ErrStale()
 		}
 	}
@@ -211,5 +208,5 @@ func (q *inquiry) park(ctx context.Context, otherwise error) error {
 	if q.of.consent.probe || q.begun || ctx.Value(askingKey{}) != nil {
 		return otherwise
 	}
-	return q.of.Run.ask(ctx, q.recorded(), parked.Approval, otherwise)
+	return q.of.Run.ask(ctx, q.recorded(), reasonApproval, otherwise)
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/unsettled"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -97,7 +96,7 @@ func (p commit) find(ctx context.Context, args *value.Dict) (done bool, unclear 
 	return d.Bool("done"), d.Elements("unsettled"), nil
 }
 
-// prove finds out from the other commits of the run whether one was carried out, see [unsettled.Proved]. An
+// prove finds out from the other commits of the run whether one was carried out, see [proved]. An
 // answer that somebody has given is above that.
 func (p commit) prove(ctx context.Context, own *history.Entry, open map[string]value.List, found map[string]bool) (done, ok bool, err error) {
 	answer, _, err := p.Run.answer(ctx, p.at(), func(asked *history.Asked) bool { return asked.Kind == tool.QuestionUnknown && !asked.Spent })
@@ -108,7 +107,7 @@ func (p commit) prove(ctx context.Context, own *history.Entry, open map[string]v
 	for _, item := range open[p.at().String()] {
 		d, _ := item.(*value.Dict)
 		path := d.Text("path")
-		var others []unsettled.Commit
+		var others []recordedCommit
 		for e, err := range p.Run.record.Changes(false) {
 			at := e.StepPath
 			switch {
@@ -117,18 +116,18 @@ func (p commit) prove(ctx context.Context, own *history.Entry, open map[string]v
 			case slices.Equal(at, p.at()) || e.Err != nil || !e.Change.Has(path): // one that failed has changed nothing
 				continue
 			}
-			c := unsettled.CommitOf(&e, path)
+			c := recordedCommitOf(&e, path)
 			if c.Sure = !e.Unknown() || found[at.String()]; c.Sure || open[at.String()] != nil {
 				others = append(others, c)
 			}
 		}
-		if done, ok := unsettled.Proved(unsettled.CommitOf(own, path), d.Text("sum"), others); ok {
+		if done, ok := proved(recordedCommitOf(own, path), d.Text("sum"), others); ok {
 			proofs.Put(path, done)
 		}
 	}
 	if proofs.Len() == 0 {
 		return false, false, nil
 	}
-	done, unclear, err := p.find(ctx, unsettled.With(own.Args, unsettled.Proofs, proofs))
+	done, unclear, err := p.find(ctx, WithArg(own.Args, reconcileProofs, proofs))
 	return done, len(unclear) == 0, err
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/host/internal/nested"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -144,14 +143,14 @@ func (p caller) environment(at tool.StepPath, errs []error) error {
 	}
 	for i, err := range errs {
 		e := value.ErrorOf(err, value.Failed)
-		if e == nil || !waits || parked.Repairable(e) == "" {
+		if e == nil || !waits || Repairable(e) == "" {
 			continue
 		}
 		begun, failure := p.begun(at.Child(i + 1))
 		switch {
 		case failure != nil:
 			return failure
-		case begun || parked.Environment(e):
+		case begun || isEnvironment(e):
 			return err
 		}
 	}

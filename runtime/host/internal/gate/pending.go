@@ -4,14 +4,13 @@ import (
 	"context"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // conclude records the outcome of an effect, and returns its error or that of the record. If
 // the effect failed because of its environment, the outcome is recorded only when the script
-// continues, see [parked.Failure]. refused says that the effect was not begun: then its intent
+// continues, see [parkFailure]. refused says that the effect was not begun: then its intent
 // is recorded with the outcome.
 func conclude(ctx context.Context, s *step, out tool.Outcome, err error, refused bool) error {
 	r, at := s.of.Run, s.effect.StepPath
@@ -33,7 +32,7 @@ func conclude(ctx context.Context, s *step, out tool.Outcome, err error, refused
 	if refused {
 		s.of.holding.Scope.Move(&r.refused)
 	}
-	r.waits.Fail(parked.Failure{StepPath: at, Err: err, Record: func(ctx context.Context) error {
+	r.waits.Fail(parkFailure{StepPath: at, Err: err, Record: func(ctx context.Context) error {
 		if err := intend(ctx); err != nil {
 			return err
 		}
@@ -60,5 +59,5 @@ func unbegun(ctx context.Context, s *step, err error) error {
 
 // repairable reports whether an error is one of the environment, in a run that can be resumed.
 func repairable(r *Run, err error) bool {
-	return err != nil && r.record.Keeps() && !r.leavesOpen(err) && parked.Repairable(value.ErrorOf(err, value.Failed)) != ""
+	return err != nil && r.record.Keeps() && !r.leavesOpen(err) && Repairable(value.ErrorOf(err, value.Failed)) != ""
 }

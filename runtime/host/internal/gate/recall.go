@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -151,7 +150,7 @@ func (p *Pass) leave(s *step, err error) {
 	if f.MakesCalls() || f.Kind == tool.External {
 		p.recovery.written = nil
 	}
-	if f.MakesCalls() || parked.Changed(err) { // the calls act themselves
+	if f.MakesCalls() || filesChanged(err) { // the calls act themselves
 		return
 	}
 	takes, _ := targets(f, s.effect)

@@ -9,9 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/executing"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -33,11 +31,11 @@ type Run struct {
 	read    flow.Marks                                                      // the marks of a run outside of conversations
 	held    *membudget.Tree                                                 // the memory of its calls: own, or that of who makes the root call
 	own     membudget.Tree
-	refused membudget.Scope // what refused effects hold whose arguments are not recorded yet, see [parked.Failure]
+	refused membudget.Scope // what refused effects hold whose arguments are not recorded yet, see [parkFailure]
 
 	effects atomic.Int32 // the number of effects that it has asked for
 	stopped executing.Stop
-	waits   parked.Waits
+	waits   waits
 	stuck   atomic.Pointer[cannotFollow] // nil unless the record cannot be followed
 	broken  interrupted                  // the commits that earlier processes have left without an outcome
 }
@@ -78,9 +76,9 @@ func (r *Run) endStuck(ctx context.Context) error {
 
 // A memory is what a run knows of earlier calls, also those of other runs.
 type memory struct {
-	approvals *approval.List // the permanent approvals
-	marks     *flow.Marks    // the untrusted texts that were read
-	sources   *flow.Lists    // whose text is trusted, as it was when the run began or was resumed
+	approvals *approvalList // the permanent approvals
+	marks     *flow.Marks   // the untrusted texts that were read
+	sources   *flow.Lists   // whose text is trusted, as it was when the run began or was resumed
 }
 
 // NewRun returns a run that is not recorded, with the given tools, and rules in addition to those of the host.
@@ -144,7 +142,7 @@ func (r *Run) ReadNotes(ctx context.Context, notes func(n *value.Dict)) error {
 		if s, ok := flow.Read(n); ok {
 			r.marks.Add(s)
 		}
-		if a, ok := approval.Read(n); ok {
+		if a, ok := readApproval(n); ok {
 			r.approvals.Add(a)
 		}
 	}
@@ -254,19 +252,19 @@ func (r *Run) parkReason(err, cause error) (value.LimitName, error) {
 		if waiting := r.waits.Parked(); waiting != nil {
 			return waiting.Limit, waiting
 		}
-		return parked.Interrupted, err // a handler in Go has returned it
+		return reasonInterrupted, err // a handler in Go has returned it
 	case e.Limit == value.LimitRecord:
 		return "", err
 	case r.stopped.Stopped() && e.Kind == value.Canceled && errors.Is(cause, context.DeadlineExceeded):
-		return parked.Interrupted, parked.Interruption(r.ID, value.Errorf(value.Timeout, "the run was interrupted: %w", cause))
+		return reasonInterrupted, interruption(r.ID, value.Errorf(value.Timeout, "the run was interrupted: %w", cause))
 	case r.stopped.Stopped(), e.Limit == value.LimitWorker:
-		return parked.Interrupted, parked.Interruption(r.ID, value.ErrorOf(err, value.Canceled))
+		return reasonInterrupted, interruption(r.ID, value.ErrorOf(err, value.Canceled))
 	}
 	_, failed := r.waits.Failed()
 	// Without an effect, and after a limit of the script itself, no outcome is recorded.
 	tryAgain := failed || r.root == nil || r.root.quota.effects == r.root.quota.notices
-	if why := parked.Repairable(e); why != "" && (tryAgain || why == parked.Limit && e.Limit != value.LimitCall) {
-		return why, parked.By(r.ID, why, e)
+	if why := Repairable(e); why != "" && (tryAgain || why == reasonLimit && e.Limit != value.LimitCall) {
+		return why, ParkedBy(r.ID, why, e)
 	}
 	return "", err
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/parked"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -80,7 +79,7 @@ func (s *step) sleep(ctx context.Context, d time.Duration) error {
 				return value.Errorf(value.Timeout, "cannot sleep for %v: the call times out in %v", d, left.Round(time.Second)).WithLimit(value.LimitWall).
 					WithHint("declare a longer timeout, or sleep in a workflow")
 			}
-			return r.waits.Add(r.ID, parked.Sleep, nil, until)
+			return r.waits.Add(r.ID, reasonSleep, nil, until)
 		}
 	}
 	timer := time.NewTimer(until.Sub(r.gate.Clock()))

@@ -1,4 +1,4 @@
-package approval
+package gate
 
 import (
 	"testing"
@@ -8,13 +8,13 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-var given = Approval{Name: "t", Hash: "h", Needs: "n", Granted: "g", Kind: "call"}
+var given = approval{Name: "t", Hash: "h", Needs: "n", Granted: "g", Kind: "call"}
 
 // TestList checks in which lists an approval holds: in the one that it was added to, and
 // in those below it.
 func TestList(t *testing.T) {
-	var host, none *List
-	host = &List{}
+	var host, none *approvalList
+	host = &approvalList{}
 	run, other := host.Below(), host.Below()
 	run.Add(given)
 	if !run.Has(given) || other.Has(given) || host.Has(given) {
@@ -32,12 +32,12 @@ func TestList(t *testing.T) {
 
 // TestHoldsForTheSame checks that an approval does not hold for anything that differs.
 func TestHoldsForTheSame(t *testing.T) {
-	list := &List{}
+	list := &approvalList{}
 	list.Add(given)
-	for name, change := range map[string]func(*Approval){
-		"name": func(a *Approval) { a.Name = "other" }, "hash": func(a *Approval) { a.Hash = "other" },
-		"needs": func(a *Approval) { a.Needs = "other" }, "grants": func(a *Approval) { a.Granted = "other" },
-		"kind": func(a *Approval) { a.Kind = "effect" }, "tool": func(a *Approval) { a.Of = &tool.Tool{} },
+	for name, change := range map[string]func(*approval){
+		"name": func(a *approval) { a.Name = "other" }, "hash": func(a *approval) { a.Hash = "other" },
+		"needs": func(a *approval) { a.Needs = "other" }, "grants": func(a *approval) { a.Granted = "other" },
+		"kind": func(a *approval) { a.Kind = "effect" }, "tool": func(a *approval) { a.Of = &tool.Tool{} },
 	} {
 		a := given
 		if change(&a); list.Has(a) {
@@ -49,13 +49,13 @@ func TestHoldsForTheSame(t *testing.T) {
 // TestDict checks that what is recorded of an approval reads back, and that nothing else
 // is read as one.
 func TestDict(t *testing.T) {
-	if a, ok := Read(given.Dict()); !ok || a != given {
+	if a, ok := readApproval(given.Dict()); !ok || a != given {
 		t.Errorf("read back %+v, %v", a, ok)
 	}
 	unnamed := given
 	unnamed.Hash = "" // a tool without a hash is not the same in another process
 	for name, d := range map[string]*value.Dict{"nil": nil, "empty": {}, "without a hash": unnamed.Dict(), "another note": value.NewDict("undo", "t")} {
-		if a, ok := Read(d); ok {
+		if a, ok := readApproval(d); ok {
 			t.Errorf("%s: read %+v", name, a)
 		}
 	}
@@ -64,7 +64,7 @@ func TestDict(t *testing.T) {
 // TestAddAnswered checks which answers to open questions hold permanently.
 func TestAddAnswered(t *testing.T) {
 	yes := tool.Answer{Yes: true, Always: true}
-	data := value.NewDict(DataPermanent, given.Dict())
+	data := value.NewDict(dataPermanent, given.Dict())
 	for _, tt := range []struct {
 		name   string
 		kind   tool.QuestionKind
@@ -79,9 +79,9 @@ func TestAddAnswered(t *testing.T) {
 		{"open", tool.QuestionApproval, nil, data, false},
 		{"not about approval", tool.QuestionConfirm, &yes, data, false},
 		{"without data", tool.QuestionApproval, &yes, nil, false},
-		{"with other data", tool.QuestionApproval, &yes, value.NewDict(DataPermanent, "yes"), false},
+		{"with other data", tool.QuestionApproval, &yes, value.NewDict(dataPermanent, "yes"), false},
 	} {
-		list, q := &List{}, history.Asked{Question: tool.Question{Kind: tt.kind}, Data: tt.data}
+		list, q := &approvalList{}, history.Asked{Question: tool.Question{Kind: tt.kind}, Data: tt.data}
 		if tt.answer != nil {
 			q.Answer = &history.Answered{Answer: *tt.answer}
 		}

@@ -1,4 +1,4 @@
-package approval
+package gate
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 // return: their context has ended too.
 const askGrace = 500 * time.Millisecond
 
-// An Asker is the Approve or the Ask of a host.
-type Asker func(ctx context.Context, q tool.Question) (tool.Answer, error)
+// An askFunc is the Approve or the Ask of a host.
+type askFunc func(ctx context.Context, q tool.Question) (tool.Answer, error)
 
-// Ask asks a question with ask. It returns soon after ctx has ended, even if ask does not; a later
+// askOnce asks a question with ask. It returns soon after ctx has ended, even if ask does not; a later
 // answer is dropped.
-func Ask(ctx context.Context, q tool.Question, ask Asker) (tool.Answer, error) {
+func askOnce(ctx context.Context, q tool.Question, ask askFunc) (tool.Answer, error) {
 	if ctx.Err() != nil {
 		return tool.Answer{}, context.Cause(ctx)
 	}
@@ -51,7 +51,7 @@ func Ask(ctx context.Context, q tool.Question, ask Asker) (tool.Answer, error) {
 		case <-grace.C:
 		}
 	}
-	if ended := ctx.Err(); ended != nil && (r.err == nil || Unanswered(r.err) || errors.Is(r.err, ended)) {
+	if ended := ctx.Err(); ended != nil && (r.err == nil || unanswered(r.err) || errors.Is(r.err, ended)) {
 		return tool.Answer{}, context.Cause(ctx)
 	}
 	if r.err != nil {
@@ -68,7 +68,7 @@ func answeredBy(k tool.QuestionKind) string {
 	return "asker"
 }
 
-// Unanswered reports whether an error means that nobody answers a question.
-func Unanswered(err error) bool {
+// unanswered reports whether an error means that nobody answers a question.
+func unanswered(err error) bool {
 	return errors.Is(err, value.ErrUnanswered) || errors.Is(err, value.ErrParked)
 }

@@ -1,4 +1,4 @@
-package diffs
+package gate
 
 import (
 	"runtime"
@@ -35,7 +35,7 @@ func TestDiffs(t *testing.T) {
 			"--- a/f\n+++ b/f\n@@ -19998,7 +19998,7 @@\n the same line\n the same line\n the same line\n-old\n+new\n the same line\n the same line\n the same line\n"},
 		{"too different", stateOf(long), stateOf(strings.ReplaceAll(long, "same", "other")), ""},
 	} {
-		if got := diff(&tool.Change{Path: "f", Before: c.before, After: c.after}); got != c.want {
+		if got := diffOfChange(&tool.Change{Path: "f", Before: c.before, After: c.after}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -46,13 +46,13 @@ func TestDiffs(t *testing.T) {
 func TestClipped(t *testing.T) {
 	large, other := strings.Repeat("the same line\n", 20_000), strings.Repeat("another\n", 30_000)
 	huge := strings.Repeat("x", maxRecorded-len(large))
-	list := With([]tool.Change{
+	list := withDiffs([]tool.Change{
 		{Path: "edited", Before: stateOf(large), After: stateOf(large + "new\n")},
 		{Path: "new", After: stateOf(large)},
 		{Path: "rewritten", Before: stateOf(large), After: stateOf(other)},
 		{Path: "huge", Before: stateOf("old"), After: stateOf(huge)},
 	})
-	got := Clipped(list)
+	got := clippedDiffs(list)
 	for i, want := range []struct{ before, after string }{{"", ""}, {"", large}, {large, other}, {"old", ""}} {
 		c := got[i]
 		if string(c.Before.Data) != want.before || string(c.After.Data) != want.after {
@@ -74,7 +74,7 @@ func TestDiffsAreLinear(t *testing.T) {
 		a, b := stateOf(strings.Repeat("a\n", lines)), stateOf(strings.Repeat("b\n", lines))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if got := diff(&tool.Change{Path: "f", Before: a, After: b}); got == "" {
+		if got := diffOfChange(&tool.Change{Path: "f", Before: a, After: b}); got == "" {
 			t.Errorf("there is no diff of %d lines", lines)
 		}
 		runtime.ReadMemStats(&after)
@@ -94,7 +94,7 @@ func TestDiffsApply(t *testing.T) {
 		to := rapid.IntRange(at, len(before)).Draw(t, "to")
 		after := append(append(append([]string{}, before[:at]...), rapid.SliceOfN(line, 0, 5).Draw(t, "new")...), before[to:]...)
 		c := tool.Change{Path: "f", Before: stateOf(strings.Join(before, "")), After: stateOf(strings.Join(after, ""))}
-		d := diff(&c)
+		d := diffOfChange(&c)
 		if got := patched(t, before, d); got != string(c.After.Data) {
 			t.Fatalf("%q with\n%sis %q, want %q", before, d, got, c.After.Data)
 		}

@@ -1,4 +1,4 @@
-package unsettled
+package gate
 
 import (
 	"slices"
@@ -7,8 +7,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 )
 
-// A Commit is what a run has recorded of a commit of one file.
-type Commit struct {
+// A recordedCommit is what a run has recorded of a commit of one file.
+type recordedCommit struct {
 	Path          string
 	Before, After string // the states of the file, as in [tool.ChangeSums]
 	Intended      time.Time
@@ -16,17 +16,17 @@ type Commit struct {
 	Sure          bool      // it was carried out; otherwise it may have been
 }
 
-// CommitOf returns the commit of one of the files of an entry.
-func CommitOf(e *history.Entry, path string) Commit {
+// recordedCommitOf returns the commit of one of the files of an entry.
+func recordedCommitOf(e *history.Entry, path string) recordedCommit {
 	change := e.Change.Dict(path)
-	return Commit{Path: path, Before: change.Text("before"), After: change.Text("after"), Intended: e.Intended, Settled: e.Settled}
+	return recordedCommit{Path: path, Before: change.Text("before"), After: change.Text("after"), Intended: e.Intended, Settled: e.Settled}
 }
 
 // maxUnsure is how many commits that may have been carried out are considered: their combinations double
 // with each.
 const maxUnsure = 10
 
-// Proved finds out whether a commit was carried out, from the other commits of the same file that its run has
+// proved finds out whether a commit was carried out, from the other commits of the same file that its run has
 // recorded. now is the state of the file, after all of them.
 //
 // When the commit began, the file was as before it. If the commits since then, in some order, lead from there
@@ -34,8 +34,8 @@ const maxUnsure = 10
 // with what it writes. ok is false otherwise: then somebody else has changed the file, or several orders are
 // possible. That the file has the content of the commit proves nothing, as somebody else can have written the
 // same.
-func Proved(own Commit, now string, others []Commit) (done, ok bool) {
-	var sure, unsure []Commit
+func proved(own recordedCommit, now string, others []recordedCommit) (done, ok bool) {
+	var sure, unsure []recordedCommit
 	found := false
 	for _, c := range since(own, others) {
 		switch {
@@ -67,19 +67,19 @@ func Proved(own Commit, now string, others []Commit) (done, ok bool) {
 
 // since returns the commits that were carried out after a commit began, or may have been: those after the last
 // one that has left what it began with, and had an outcome then.
-func since(own Commit, others []Commit) []Commit {
+func since(own recordedCommit, others []recordedCommit) []recordedCommit {
 	var last time.Time
 	for _, c := range others {
 		if c.After == own.Before && c.Settled.After(last) && c.Settled.Before(own.Intended) {
 			last = c.Settled
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(others), func(c Commit) bool { return !c.Settled.IsZero() && !c.Settled.After(last) })
+	return slices.DeleteFunc(slices.Clone(others), func(c recordedCommit) bool { return !c.Settled.IsZero() && !c.Settled.After(last) })
 }
 
 // leads reports whether commits lead from one state to another, each of them once and in some order: each state
 // is left as often as it is reached, apart from the first and the last, and all are reached from the first.
-func leads(from, to string, commits []Commit) bool {
+func leads(from, to string, commits []recordedCommit) bool {
 	left := map[string]int{to: 1}
 	left[from]--
 	for _, c := range commits {
@@ -93,7 +93,7 @@ func leads(from, to string, commits []Commit) bool {
 	}
 	reached := map[string]bool{from: true}
 	for {
-		rest := slices.DeleteFunc(slices.Clone(commits), func(c Commit) bool {
+		rest := slices.DeleteFunc(slices.Clone(commits), func(c recordedCommit) bool {
 			if reached[c.Before] {
 				reached[c.After] = true
 			}

@@ -1,4 +1,4 @@
-package once
+package gate
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 )
 
 func TestMake(t *testing.T) {
-	var o Once
+	var o singleCall
 	made := 0
 	do := func() (tool.Result, error) {
 		made++
@@ -30,7 +30,7 @@ func TestMake(t *testing.T) {
 }
 
 func TestMakeWhileInProgress(t *testing.T) {
-	var o Once
+	var o singleCall
 	c := &tool.Call{Tool: "t"}
 	_, err := o.Make(c, func() (tool.Result, error) { return o.Make(c, nil) })
 	if value.KindOf(err) != value.Invalid {
@@ -39,7 +39,7 @@ func TestMakeWhileInProgress(t *testing.T) {
 }
 
 func TestMakeAfterPanic(t *testing.T) {
-	var o Once
+	var o singleCall
 	c := &tool.Call{Tool: "t"}
 	func() {
 		defer func() { _ = recover() }()

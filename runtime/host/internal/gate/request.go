@@ -1,6 +1,4 @@
-// Package request describes requests for approval: what they ask, how a run records them, and what
-// an answer to one holds for.
-package request
+package gate
 
 import (
 	"bytes"
@@ -10,8 +8,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/approval"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/diffs"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -20,8 +16,8 @@ import (
 
 // The subjects of requests that are not about an effect of a script.
 const (
-	Call   = "call"      // a call of a tool
-	Commit = "fs.commit" // what a call has staged
+	subjectCall   = "call"      // a call of a tool
+	subjectCommit = "fs.commit" // what a call has staged
 )
 
 // The names in the Data of a recorded request.
@@ -31,10 +27,10 @@ const (
 	dataRead    = "read"    // it was made because untrusted text was read; missing for false
 )
 
-// A Request is a request for approval. It is about an effect if Effect is set, about the staged
+// A approvalRequest is a request for approval. It is about an effect if Effect is set, about the staged
 // changes of a call if Changes is set, and about a call otherwise.
-type Request struct {
-	Maker
+type approvalRequest struct {
+	requestMaker
 	At      tool.StepPath // the step that needs approval
 	Call    tool.Call     // as it is shown
 	Effect  *tool.Effect
@@ -46,21 +42,21 @@ type Request struct {
 	Read  []flow.Source // the untrusted texts that the model has read, if it is made because of them
 	Edits int           // how often the arguments in an answer were wrong
 	Rule  *tool.Rule    // that asks each time, for an effect; or nil
-	Times
+	requestTimes
 }
 
-// A Maker is the tool whose call makes a request.
-type Maker struct {
+// A requestMaker is the tool whose call makes a request.
+type requestMaker struct {
 	Tool    *tool.Tool
 	Hash    string // of the file that declares the tool, and of what that loads; or ""
 	Granted []tool.Capability
 }
 
-// Times are when somebody was asked, or zero, and when the question expires; zero means never.
-type Times struct{ Asked, Expires time.Time }
+// requestTimes are when somebody was asked, or zero, and when the question expires; zero means never.
+type requestTimes struct{ Asked, Expires time.Time }
 
 // Args returns the arguments of the effect or the call.
-func (q *Request) Args() *value.Dict {
+func (q *approvalRequest) Args() *value.Dict {
 	if q.Effect != nil {
 		return q.Effect.Args
 	}
@@ -69,7 +65,7 @@ func (q *Request) Args() *value.Dict {
 
 // Matches reports whether a recorded question is this request. A handler in Go can do things in
 // another order each time, so the call or the effect must be equal too.
-func (q *Request) Matches(shown *history.Asked) bool {
+func (q *approvalRequest) Matches(shown *history.Asked) bool {
 	if shown.Kind != tool.QuestionApproval || shown.Data.Text(dataSubject) != q.subject() || shown.Data.Int(dataEdits) != int64(q.Edits) || shown.Tool != q.Tool.Name {
 		return false
 	}
@@ -81,23 +77,23 @@ func (q *Request) Matches(shown *history.Asked) bool {
 }
 
 // ErrStale returns the error of changes that are not those that somebody was shown.
-func (q *Request) ErrStale() error {
+func (q *approvalRequest) ErrStale() error {
 	return value.Errorf(value.Conflict, "the changes of '%s' were not written: files have changed since these changes were shown for approval", q.Tool.Name).
 		WithLimit(value.LimitChanged).WithHint("repeat the call")
 }
 
-// SameChanges reports whether changes are among those that somebody was shown: the same files become the
+// sameChanges reports whether changes are among those that somebody was shown: the same files become the
 // same, or get the same appended after they have only grown.
-func SameChanges(shown, now []tool.Change) bool {
+func sameChanges(shown, now []tool.Change) bool {
 	for i := range now {
-		if !slices.ContainsFunc(shown, func(then tool.Change) bool { return same(&then, &now[i]) }) {
+		if !slices.ContainsFunc(shown, func(then tool.Change) bool { return sameChange(&then, &now[i]) }) {
 			return false
 		}
 	}
 	return true
 }
 
-func same(shown, now *tool.Change) bool {
+func sameChange(shown, now *tool.Change) bool {
 	if shown.Path != now.Path {
 		return false
 	}
@@ -115,13 +111,13 @@ func same(shown, now *tool.Change) bool {
 	return tool.HashBytes(slices.Concat(before[:size], added)) == shown.After.Hash
 }
 
-// Informed reports whether a recorded question was asked because untrusted text was read.
-func Informed(asked *history.Asked) bool { return asked.Data.Bool(dataRead) }
+// askedAfterReading reports whether a recorded question was asked because untrusted text was read.
+func askedAfterReading(asked *history.Asked) bool { return asked.Data.Bool(dataRead) }
 
 // Recorded returns the question as it is recorded. offer is its Offer.
-func (q *Request) Recorded(offer rights.Offer) history.Asked {
+func (q *approvalRequest) Recorded(offer rights.Offer) history.Asked {
 	text := q.Needs()
-	asked := tool.Question{Kind: tool.QuestionApproval, Tool: q.Tool.Name, Why: q.Why, Reasoning: q.Call.Reasoning, Args: q.Args(), Asked: q.Asked, Expires: q.Expires, Capabilities: q.Takes, Changes: diffs.Clipped(q.Changes)}
+	asked := tool.Question{Kind: tool.QuestionApproval, Tool: q.Tool.Name, Why: q.Why, Reasoning: q.Call.Reasoning, Args: q.Args(), Asked: q.Asked, Expires: q.Expires, Capabilities: q.Takes, Changes: clippedDiffs(q.Changes)}
 	switch {
 	case q.Changes != nil:
 	case q.Effect != nil:
@@ -131,7 +127,7 @@ func (q *Request) Recorded(offer rights.Offer) history.Asked {
 	}
 	asked.Text = value.Clean(text, value.MaxErrorText)
 	asked.Rules, asked.NoRule, asked.Each, asked.Sources = offer.Rules, offer.Not, offer.Each, flow.Trusting(q.Read)
-	d := value.NewDict(dataSubject, q.subject(), approval.DataPermanent, q.Approval().Dict())
+	d := value.NewDict(dataSubject, q.subject(), dataPermanent, q.Approval().Dict())
 	if q.Read != nil {
 		d.Put(dataRead, true)
 	}
@@ -142,7 +138,7 @@ func (q *Request) Recorded(offer rights.Offer) history.Asked {
 }
 
 // Needs describes the missing approval, for an error.
-func (q *Request) Needs() string {
+func (q *approvalRequest) Needs() string {
 	switch {
 	case q.Effect != nil:
 		text := "the tool '" + q.Tool.Name + "' needs approval for " + q.Effect.Func
@@ -151,13 +147,13 @@ func (q *Request) Needs() string {
 		}
 		return text
 	case q.Changes != nil:
-		return "the tool '" + q.Tool.Name + "' needs approval to change " + diffs.Paths(q.Changes)
+		return "the tool '" + q.Tool.Name + "' needs approval to change " + changedPaths(q.Changes)
 	}
 	return "the tool '" + q.Tool.Name + "' needs approval"
 }
 
 // ErrRefused returns the error of a refusal. offer is the Offer of the request.
-func (q *Request) ErrRefused(why string, offer rights.Offer) error {
+func (q *approvalRequest) ErrRefused(why string, offer rights.Offer) error {
 	what := "the call of '" + q.Tool.Name + "' was not approved"
 	switch {
 	case q.Effect != nil:
@@ -182,7 +178,7 @@ func ruleCommand(offer rights.Offer) string {
 
 // ErrNoApprover returns the error of a host without an Approver. r are the rights of the call, and offer
 // is the Offer of the request.
-func (q *Request) ErrNoApprover(r *rights.Rights, offer rights.Offer) error {
+func (q *approvalRequest) ErrNoApprover(r *rights.Rights, offer rights.Offer) error {
 	err := value.Errorf(value.Denied, "%s, but no approver is configured: %s", q.Needs(), q.Why)
 	if q.Read != nil {
 		return flow.Unapproved(err, q.Read)
@@ -198,7 +194,7 @@ func (q *Request) ErrNoApprover(r *rights.Rights, offer rights.Offer) error {
 
 // Rules returns the narrowest rules that would answer the question, or nil if none would. For a call,
 // they allow all that its tool needs. r are the rights of the call.
-func (q *Request) Rules(r *rights.Rights) []tool.Rule {
+func (q *approvalRequest) Rules(r *rights.Rights) []tool.Rule {
 	switch {
 	case q.Read != nil: // they were read whatever is allowed
 	case q.Effect == nil && q.Changes == nil:
@@ -211,7 +207,7 @@ func (q *Request) Rules(r *rights.Rights) []tool.Rule {
 
 // Offer returns how rules for exactly what is asked about answer the question. r are the rights of the
 // call. inGo says that the tool has a handler in Go, and each that the call began without an approval.
-func (q *Request) Offer(r *rights.Rights, inGo, each bool) rights.Offer {
+func (q *approvalRequest) Offer(r *rights.Rights, inGo, each bool) rights.Offer {
 	switch {
 	case q.Read != nil:
 		return rights.Offer{Not: flow.NoRule(q.Read)}
@@ -225,24 +221,24 @@ func (q *Request) Offer(r *rights.Rights, inGo, each bool) rights.Offer {
 
 // judged returns the capabilities that rules about the effect or the changes have to allow. A new
 // folder is made for the files in it.
-func (q *Request) judged() []tool.Capability {
+func (q *approvalRequest) judged() []tool.Capability {
 	if q.Changes == nil {
 		return q.Takes
 	}
-	return Writes(slices.DeleteFunc(slices.Clone(q.Changes), func(c tool.Change) bool {
+	return writes(slices.DeleteFunc(slices.Clone(q.Changes), func(c tool.Change) bool {
 		return c.After.Dir && !c.Before.Exists && len(q.Changes) > 1
 	}))
 }
 
-// Writes returns the capabilities that changes take.
-func Writes(changes []tool.Change) []tool.Capability {
+// writes returns the capabilities that changes take.
+func writes(changes []tool.Change) []tool.Capability {
 	return value.Map(changes, func(c tool.Change) tool.Capability { return tool.Capability{Name: "fs.write", Target: c.Path} })
 }
 
 // Approval returns what a permanent answer to the question holds for.
-func (q *Request) Approval() approval.Approval {
+func (q *approvalRequest) Approval() approval {
 	exact := func(list []tool.Capability) string { return fmt.Sprintf("%q", list) }
-	a := approval.Approval{Name: tool.Key(q.Tool.Name), Hash: q.Hash, Needs: exact(q.Tool.Needs), Granted: exact(q.Granted), Kind: q.kind()}
+	a := approval{Name: tool.Key(q.Tool.Name), Hash: q.Hash, Needs: exact(q.Tool.Needs), Granted: exact(q.Granted), Kind: q.kind()}
 	if q.Hash == "" {
 		a.Of = q.Tool
 	}
@@ -253,17 +249,17 @@ func (q *Request) Approval() approval.Approval {
 }
 
 // subject identifies the question among those of one step.
-func (q *Request) subject() string {
+func (q *approvalRequest) subject() string {
 	if q.Changes != nil {
-		return Commit
+		return subjectCommit
 	}
 	return q.kind()
 }
 
 // kind returns what kind of question it is.
-func (q *Request) kind() string {
+func (q *approvalRequest) kind() string {
 	if q.Effect != nil {
 		return fmt.Sprintf("effect %s %q", q.Effect.Func, q.Takes)
 	}
-	return Call
+	return subjectCall
 }

@@ -1,5 +1,4 @@
-// Package diffs shows what would change in files.
-package diffs
+package gate
 
 import (
 	"bytes"
@@ -23,17 +22,17 @@ const maxRecorded = 16 << 20
 // versions begin and end with. A file of short lines takes about a microsecond for each.
 const maxDiffed = 64 << 10
 
-// With returns a copy of changes with their diffs.
-func With(changes []tool.Change) []tool.Change {
+// withDiffs returns a copy of changes with their diffs.
+func withDiffs(changes []tool.Change) []tool.Change {
 	list := slices.Clone(changes)
 	for i := range list {
-		list[i].Diff = diff(&list[i])
+		list[i].Diff = diffOfChange(&list[i])
 	}
 	return list
 }
 
-// Paths lists the first paths that change.
-func Paths(changes []tool.Change) string {
+// changedPaths lists the first paths that change.
+func changedPaths(changes []tool.Change) string {
 	const most = 3
 	var names []string
 	for _, c := range changes[:min(most, len(changes))] {
@@ -46,9 +45,9 @@ func Paths(changes []tool.Change) string {
 	return text
 }
 
-// Clipped returns a copy of changes to be recorded. The contents of large files are left out
+// clippedDiffs returns a copy of changes to be recorded. The contents of large files are left out
 // where a diff shows the change, and of the largest ones where they are too much to record.
-func Clipped(changes []tool.Change) []tool.Change {
+func clippedDiffs(changes []tool.Change) []tool.Change {
 	list := slices.Clone(changes)
 	left := maxRecorded
 	for i := range list {
@@ -70,7 +69,7 @@ func Clipped(changes []tool.Change) []tool.Change {
 }
 
 // diff returns the unified diff of a change, or "" for files that are too large or not text.
-func diff(c *tool.Change) string {
+func diffOfChange(c *tool.Change) string {
 	if !isText(&c.Before) || !isText(&c.After) {
 		return ""
 	}

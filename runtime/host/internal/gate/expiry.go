@@ -1,4 +1,4 @@
-package parked
+package gate
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Expiry returns when a question that can be answered for a timeout expires, or zero if the
+// expiry returns when a question that can be answered for a timeout expires, or zero if the
 // timeout is 0. open is the same question as an earlier process has asked it, or nil: a
 // resumed run does not wait longer. The question whether to repeat an effect never expires.
-func Expiry(kind tool.QuestionKind, open *history.Asked, timeout time.Duration, now time.Time) time.Time {
+func expiry(kind tool.QuestionKind, open *history.Asked, timeout time.Duration, now time.Time) time.Time {
 	switch {
 	case open != nil:
 		return open.Expires
@@ -22,17 +22,17 @@ func Expiry(kind tool.QuestionKind, open *history.Asked, timeout time.Duration, 
 	return now.Add(timeout).UTC().Round(0)
 }
 
-// Expired returns the error of a question that nobody has answered in time, or nil.
-func Expired(q *tool.Question, now time.Time) error {
+// expired returns the error of a question that nobody has answered in time, or nil.
+func expired(q *tool.Question, now time.Time) error {
 	if q.Expires.IsZero() || now.Before(q.Expires) {
 		return nil
 	}
 	return errExpired(q)
 }
 
-// UntilExpiry returns a context that ends when a question expires, with the error of
-// [Expired] as its cause.
-func UntilExpiry(ctx context.Context, q *tool.Question, now time.Time) (context.Context, context.CancelFunc) {
+// untilExpiry returns a context that ends when a question expires, with the error of
+// [expired] as its cause.
+func untilExpiry(ctx context.Context, q *tool.Question, now time.Time) (context.Context, context.CancelFunc) {
 	if q.Expires.IsZero() {
 		return ctx, func() {}
 	}
@@ -40,5 +40,5 @@ func UntilExpiry(ctx context.Context, q *tool.Question, now time.Time) (context.
 }
 
 func errExpired(q *tool.Question) *value.Error {
-	return value.Errorf(value.Timeout, "no answer by %s: %s", q.Expires.Format(time.RFC3339), q.Text).WithLimit(Question)
+	return value.Errorf(value.Timeout, "no answer by %s: %s", q.Expires.Format(time.RFC3339), q.Text).WithLimit(reasonQuestion)
 }

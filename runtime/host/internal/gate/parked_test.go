@@ -1,4 +1,4 @@
-package parked
+package gate
 
 import (
 	"errors"
@@ -31,14 +31,14 @@ func TestWaits(t *testing.T) {
 		hours             int
 		text, hint        string
 	}{
-		{[]part{{Sleep, "", 3}}, "sleep", "", 3, "the run r sleeps until 2026-01-02", "cassidy runs resume r"},
-		{[]part{{Sleep, "", 3}, {Sleep, "", 2}, {Sleep, "", 4}}, "sleep", "", 2, "sleeps until", "runs resume"},
-		{[]part{{Approval, "a?", 0}}, "approval", "a?", 0, "the run r waits for an answer: a?", "cassidy runs answer r yes"},
-		{[]part{{Question, "b?", 0}}, "question", "b?", 0, "waits for an answer: b?", "cassidy runs answer r --text"},
-		{[]part{{Sleep, "", 3}, {Question, "b?", 0}}, "question", "b?", 3, "waits for an answer: b?", "--text"},
-		{[]part{{Approval, "a?", 0}, {Sleep, "", 3}, {UnknownOutcome, "c?", 0}}, "approval", "a? c?", 3, "waits for 2 answers: a?; c?", "cassidy runs answer r STEP yes"},
+		{[]part{{reasonSleep, "", 3}}, "sleep", "", 3, "the run r sleeps until 2026-01-02", "cassidy runs resume r"},
+		{[]part{{reasonSleep, "", 3}, {reasonSleep, "", 2}, {reasonSleep, "", 4}}, "sleep", "", 2, "sleeps until", "runs resume"},
+		{[]part{{reasonApproval, "a?", 0}}, "approval", "a?", 0, "the run r waits for an answer: a?", "cassidy runs answer r yes"},
+		{[]part{{reasonQuestion, "b?", 0}}, "question", "b?", 0, "waits for an answer: b?", "cassidy runs answer r --text"},
+		{[]part{{reasonSleep, "", 3}, {reasonQuestion, "b?", 0}}, "question", "b?", 3, "waits for an answer: b?", "--text"},
+		{[]part{{reasonApproval, "a?", 0}, {reasonSleep, "", 3}, {reasonUnknownOutcome, "c?", 0}}, "approval", "a? c?", 3, "waits for 2 answers: a?; c?", "cassidy runs answer r STEP yes"},
 	} {
-		var w Waits
+		var w waits
 		if w.Parked() != nil || !w.Wake().IsZero() {
 			t.Fatal("a run waits before anything waits")
 		}
@@ -46,7 +46,7 @@ func TestWaits(t *testing.T) {
 			var q *tool.Question
 			if p.question != "" {
 				q = &tool.Question{Text: p.question, Kind: tool.QuestionApproval}
-				if p.why == Question {
+				if p.why == reasonQuestion {
 					q.Kind = tool.QuestionAsk
 				}
 			}
@@ -87,10 +87,10 @@ func TestHintOfRules(t *testing.T) {
 		{[]tool.Question{{NoRule: "a rule asks each time"}, {Rules: rule}}, "cassidy runs show r lists the questions; cassidy runs answer r STEP yes; to allow one from now on: cassidy runs answer r STEP --rule"},
 		{[]tool.Question{{}, {}}, "cassidy runs show r lists the questions; cassidy runs answer r STEP yes"},
 	} {
-		var w Waits
+		var w waits
 		for i := range tt.questions {
 			tt.questions[i].Kind = tool.QuestionApproval
-			w.Add("r", Approval, &tt.questions[i], time.Time{})
+			w.Add("r", reasonApproval, &tt.questions[i], time.Time{})
 		}
 		if got := w.Parked().Hint; got != tt.want {
 			t.Errorf("%+v: the hint is %q, want %q", tt.questions, got, tt.want)
@@ -102,7 +102,7 @@ func TestHintOfRules(t *testing.T) {
 func TestBy(t *testing.T) {
 	cause := errors.New("no connection")
 	was := &value.Error{Kind: value.Unavailable, Op: "ask", Err: cause, Hint: "try again"}
-	e := By("r", Unavailable, was)
+	e := ParkedBy("r", reasonUnavailable, was)
 	parked, ok := errors.AsType[*history.ParkedError](e)
 	if !ok || parked.Run != "r" || parked.Reason != "unavailable" || !errors.Is(e, cause) {
 		t.Errorf("the error is %+v", e)
@@ -111,7 +111,7 @@ func TestBy(t *testing.T) {
 		t.Errorf("%v is not %v any more", e, was)
 	}
 	missing := &value.Error{Kind: value.NotFound, Err: cause, Hint: "use one of the tools: a", Limit: value.LimitTool}
-	if e, want := By("r", Tool, missing), history.Repair("tool")+"; use one of the tools: a; then: cassidy runs resume r"; e.Hint != want {
+	if e, want := ParkedBy("r", ReasonTool, missing), history.Repair("tool")+"; use one of the tools: a; then: cassidy runs resume r"; e.Hint != want {
 		t.Errorf("the hint is %q, want %q", e.Hint, want)
 	}
 }
@@ -119,14 +119,14 @@ func TestBy(t *testing.T) {
 // TestHintOfParkedRuns checks that it is before what is only for programs in Go.
 func TestHintOfParkedRuns(t *testing.T) {
 	e := value.Errorf(value.Timeout, "no data").WithHint("try again; in Go, wait longer")
-	if got, want := By("r", Unavailable, e).Hint, "try again; then: cassidy runs resume r; in Go, wait longer"; got != want {
+	if got, want := ParkedBy("r", reasonUnavailable, e).Hint, "try again; then: cassidy runs resume r; in Go, wait longer"; got != want {
 		t.Errorf("hint = %q, want %q", got, want)
 	}
 	secret := value.Errorf(value.Unavailable, "no value").WithLimit(value.OfSecret("KEY"))
-	if got, want := By("r", Repairable(secret), secret), "cassidy secret set KEY; then: cassidy runs resume r"; got.Hint != want || !Environment(secret) {
+	if got, want := ParkedBy("r", Repairable(secret), secret), "cassidy secret set KEY; then: cassidy runs resume r"; got.Hint != want || !isEnvironment(secret) {
 		t.Errorf("hint = %q, want %q", got.Hint, want)
 	}
-	if got, want := By("r", Unavailable, value.Errorf(value.Unavailable, "away")).Hint, "wait until the server or the file can be reached; then: cassidy runs resume r"; got != want {
+	if got, want := ParkedBy("r", reasonUnavailable, value.Errorf(value.Unavailable, "away")).Hint, "wait until the server or the file can be reached; then: cassidy runs resume r"; got != want {
 		t.Errorf("hint = %q, want %q", got, want)
 	}
 }

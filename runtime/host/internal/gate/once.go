@@ -1,17 +1,15 @@
-// Package once makes a call of a recorded run once, however often a middleware passes it on:
-// the record has one step for it.
-package once
+package gate
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Once makes one call. The zero value has made none. It is safe for concurrent use.
-type Once struct {
+// A singleCall makes a call of a recorded run once, however often a middleware passes it on: the record has
+// one step for it. The zero value has made none. It is safe for concurrent use.
+type singleCall struct {
 	mu     sync.Mutex
 	call   string // the encoded call that was made; "" for none
 	ended  bool
@@ -19,11 +17,9 @@ type Once struct {
 	err    error
 }
 
-var errPanicked = errors.New("the call panicked")
-
 // Make makes the call with do, or returns the result of the call that was made. It fails with
 // kind Invalid, and an empty result, for another call, and while the call is in progress.
-func (o *Once) Make(c *tool.Call, do func() (tool.Result, error)) (result tool.Result, err error) {
+func (o *singleCall) Make(c *tool.Call, do func() (tool.Result, error)) (result tool.Result, err error) {
 	made, err := o.begin(c)
 	switch {
 	case err != nil:
@@ -41,7 +37,7 @@ func (o *Once) Make(c *tool.Call, do func() (tool.Result, error)) (result tool.R
 }
 
 // begin reports whether the call was made already. Otherwise it marks the call as made.
-func (o *Once) begin(c *tool.Call) (made bool, err error) {
+func (o *singleCall) begin(c *tool.Call) (made bool, err error) {
 	args := c.Args
 	if args == nil {
 		args = &value.Dict{}

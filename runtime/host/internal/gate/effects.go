@@ -1,18 +1,17 @@
-// Package effects has the table of the effects of a host: what scripts can ask for, by name.
-package effects
+package gate
 
 import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Table has the functions of a host's effects, by their full names, as in "fs.read". It is complete
+// A effectTable has the functions of a host's effects, by their full names, as in "fs.read". It is complete
 // before the first call: then several goroutines may read it.
-type Table map[string]*tool.Func
+type effectTable map[string]*tool.Func
 
 // Provide registers the functions of a module. It fails with kind Invalid for an invalid function, and
 // for a name that is registered.
-func (t Table) Provide(m tool.Module) error {
+func (t effectTable) Provide(m tool.Module) error {
 	if err := m.CheckKinds(); err != nil {
 		return err
 	}
@@ -51,10 +50,10 @@ func identifier(name string) bool {
 }
 
 // Func returns the function of an effect, or nil.
-func (t Table) Func(name string) *tool.Func { return t[name] }
+func (t effectTable) Func(name string) *tool.Func { return t[name] }
 
 // CheckModules fails if a program cannot be granted the modules.
-func (t Table) CheckModules(program string, modules []tool.Module) error {
+func (t effectTable) CheckModules(program string, modules []tool.Module) error {
 	for _, m := range modules {
 		if err := m.CheckKinds(); err != nil {
 			return err

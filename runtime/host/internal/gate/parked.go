@@ -1,5 +1,4 @@
-// Package parked describes what a parked run waits for.
-package parked
+package gate
 
 import (
 	"context"
@@ -18,22 +17,22 @@ import (
 
 // Why a run is parked: the Limit of the error, and the reason in its record.
 const (
-	Question       value.LimitName = "question"
-	Approval       value.LimitName = "approval"
-	Sleep          value.LimitName = "sleep"
-	UnknownOutcome value.LimitName = "unknown_outcome"
+	reasonQuestion       value.LimitName = "question"
+	reasonApproval       value.LimitName = "approval"
+	reasonSleep          value.LimitName = "sleep"
+	reasonUnknownOutcome value.LimitName = "unknown_outcome"
 
 	// The following are reasons only: the error keeps its own Limit, except that of an
 	// interruption.
-	Unavailable value.LimitName = "unavailable"
-	Rate        value.LimitName = value.LimitRate
-	Limit       value.LimitName = "limit"
-	Ceiling     value.LimitName = "ceiling" // of what its requests to models use
-	Disk        value.LimitName = value.LimitDisk
-	ReadOnly    value.LimitName = value.LimitReadOnly
-	Rule        value.LimitName = value.LimitRule
-	Tool        value.LimitName = value.LimitTool
-	Interrupted value.LimitName = history.Interrupted
+	reasonUnavailable value.LimitName = "unavailable"
+	reasonRate        value.LimitName = value.LimitRate
+	reasonLimit       value.LimitName = "limit"
+	reasonCeiling     value.LimitName = "ceiling" // of what its requests to models use
+	reasonDisk        value.LimitName = value.LimitDisk
+	reasonReadOnly    value.LimitName = value.LimitReadOnly
+	reasonRule        value.LimitName = value.LimitRule
+	ReasonTool        value.LimitName = value.LimitTool
+	reasonInterrupted value.LimitName = history.Interrupted
 )
 
 // Repairable returns why a run that fails with e is parked: its environment has failed, and
@@ -44,61 +43,61 @@ func Repairable(e *value.Error) value.LimitName {
 	case value.LimitRecord, value.LimitWorker, value.LimitInterrupted:
 		return "" // see [history.Interrupted]
 	case value.LimitRate:
-		return Rate
+		return reasonRate
 	case value.LimitUsage:
-		return Ceiling
+		return reasonCeiling
 	case value.LimitDisk:
-		return Disk
+		return reasonDisk
 	case value.LimitReadOnly, value.LimitRule, value.LimitTool:
 		return e.Limit
 	case value.LimitUnsent:
-		return Unavailable
+		return reasonUnavailable
 	case value.LimitHTTP:
 		if e.Kind == value.Timeout {
-			return Unavailable
+			return reasonUnavailable
 		}
 	case value.LimitSteps, value.LimitCPU, value.LimitMemory, value.LimitWall, value.LimitEffects, value.LimitCall:
 		if e.Kind == value.Limit { // another attempt may stay below it
-			return Limit
+			return reasonLimit
 		}
 	}
 	switch {
 	case e.Limit.Secret() != "":
 		return e.Limit
 	case e.Kind == value.Unavailable:
-		return Unavailable
+		return reasonUnavailable
 	}
 	return ""
 }
 
-// Environment reports whether a repairable failure is one of what a call depends on, such as a disk or a server,
+// isEnvironment reports whether a repairable failure is one of what a call depends on, such as a disk or a server,
 // and not of its own: a rule, a tool that cannot be used, or a limit that it has reached.
-func Environment(e *value.Error) bool {
+func isEnvironment(e *value.Error) bool {
 	switch Repairable(e) {
-	case "", Limit, Rule, Tool:
+	case "", reasonLimit, reasonRule, ReasonTool:
 		return false
 	}
 	return true
 }
 
-// Changed reports whether a call failed because a file was changed meanwhile, and did nothing: it
+// filesChanged reports whether a call failed because a file was changed meanwhile, and did nothing: it
 // can be repeated.
-func Changed(err error) bool {
+func filesChanged(err error) bool {
 	e := value.ErrorOf(err, value.Failed)
 	return e != nil && e.Limit == value.LimitChanged
 }
 
-// By returns the error of a run that the failure e has parked.
-func By(run string, why value.LimitName, e *value.Error) *value.Error {
+// ParkedBy returns the error of a run that the failure e has parked.
+func ParkedBy(run string, why value.LimitName, e *value.Error) *value.Error {
 	parked := *e
 	parked.Err = &history.ParkedError{Run: run, Reason: string(why), Err: e.Err}
 	switch repair := history.Repair(string(why)); {
-	case why == Ceiling:
+	case why == reasonCeiling:
 		parked.Hint = strings.Replace(parked.Hint, "--max-", "cassidy runs resume "+run+" --max-", 1)
 		return &parked
 	case parked.Hint == "":
 		parked.Hint = repair
-	case why == Tool && !strings.Contains(parked.Hint, "cassidy trust") && !strings.Contains(parked.Hint, "cassidy mcp review"):
+	case why == ReasonTool && !strings.Contains(parked.Hint, "cassidy trust") && !strings.Contains(parked.Hint, "cassidy mcp review"):
 		parked.Hint = repair + "; " + parked.Hint
 	}
 	own, inGo, found := strings.Cut(parked.Hint, "; in Go, ") // the command shows what is before
@@ -108,9 +107,9 @@ func By(run string, why value.LimitName, e *value.Error) *value.Error {
 	return &parked
 }
 
-// Interruption returns the error of a run that e has interrupted, with a hint how to resume
+// interruption returns the error of a run that e has interrupted, with a hint how to resume
 // it.
-func Interruption(run string, e *value.Error) *value.Error {
+func interruption(run string, e *value.Error) *value.Error {
 	e = e.WithHint("to continue: cassidy runs resume %s", run)
 	if e.Kind == value.Canceled || e.Kind == value.Timeout {
 		e.Limit = value.LimitInterrupted
@@ -119,7 +118,7 @@ func Interruption(run string, e *value.Error) *value.Error {
 }
 
 // hint says what to type.
-func hint(e *history.ParkedError) string {
+func resumeHint(e *history.ParkedError) string {
 	switch n := len(e.Questions); {
 	case n > 1:
 		text := fmt.Sprintf("cassidy runs show %[1]s lists the questions; cassidy runs answer %[1]s STEP yes", e.Run)
@@ -148,20 +147,20 @@ func hint(e *history.ParkedError) string {
 // allowable reports whether rules can answer a question, now or at each effect of the call.
 func allowable(q tool.Question) bool { return len(q.Rules) > 0 || q.Each }
 
-// Waits collect what a run waits for: questions, times and repairs. The zero value is ready to
+// waits collect what a run waits for: questions, times and repairs. The zero value is ready to
 // use, and safe for concurrent use.
-type Waits struct {
+type waits struct {
 	mu     sync.Mutex
 	error  *history.ParkedError // nil while it waits for nothing
-	failed []Failure
+	failed []parkFailure
 
 	Recorded bool // set by its owner at the end of the run, if the run is recorded as parked
 }
 
-// A Failure is the outcome of an effect that failed because of its environment, such as a full
+// A parkFailure is the outcome of an effect that failed because of its environment, such as a full
 // disk, see [Repairable]. It is recorded when the script continues. If the run ends with it
 // instead, the run is parked, and the effect is tried again on resume.
-type Failure struct {
+type parkFailure struct {
 	StepPath tool.StepPath
 	Err      error
 	Record   func(ctx context.Context) error
@@ -169,7 +168,7 @@ type Failure struct {
 }
 
 // Fail adds a failure that is not recorded yet.
-func (w *Waits) Fail(f Failure) {
+func (w *waits) Fail(f parkFailure) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if e := value.ErrorOf(f.Err, value.Failed); e != nil && e.After > 0 {
@@ -179,7 +178,7 @@ func (w *Waits) Fail(f Failure) {
 }
 
 // Failed returns the first failure that is not recorded yet, if there is one.
-func (w *Waits) Failed() (f Failure, ok bool) {
+func (w *waits) Failed() (f parkFailure, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.failed) == 0 {
@@ -190,10 +189,10 @@ func (w *Waits) Failed() (f Failure, ok bool) {
 
 // Settle records the failures at a step path and below it, the effects of a call before the
 // one that has made the call. The script that could catch them continues.
-func (w *Waits) Settle(ctx context.Context, at tool.StepPath) error {
+func (w *waits) Settle(ctx context.Context, at tool.StepPath) error {
 	w.mu.Lock()
-	var settled []Failure
-	w.failed = slices.DeleteFunc(w.failed, func(f Failure) bool {
+	var settled []parkFailure
+	w.failed = slices.DeleteFunc(w.failed, func(f parkFailure) bool {
 		below := len(f.StepPath) >= len(at) && slices.Equal(f.StepPath[:len(at)], at)
 		if below {
 			settled = append(settled, f)
@@ -210,7 +209,7 @@ func (w *Waits) Settle(ctx context.Context, at tool.StepPath) error {
 }
 
 // Add adds a question, or a time if q is nil, and returns the error for the effect that waits.
-func (w *Waits) Add(run string, why value.LimitName, q *tool.Question, until time.Time) error {
+func (w *waits) Add(run string, why value.LimitName, q *tool.Question, until time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one := &history.ParkedError{Run: run, Reason: string(why), Until: until}
@@ -221,7 +220,7 @@ func (w *Waits) Add(run string, why value.LimitName, q *tool.Question, until tim
 		w.error = &history.ParkedError{Run: run}
 	}
 	all := w.error
-	if all.Reason == "" || all.Reason == string(Sleep) {
+	if all.Reason == "" || all.Reason == string(reasonSleep) {
 		all.Reason = one.Reason // a question is more useful: somebody can answer it
 	}
 	all.Questions = append(all.Questions, one.Questions...)
@@ -233,7 +232,7 @@ func (w *Waits) Add(run string, why value.LimitName, q *tool.Question, until tim
 
 // Repair adds a failure of the environment, see [Repairable], with which no script can go on. It
 // returns the error for the effect, or nil if err is no such failure.
-func (w *Waits) Repair(run string, err error) error {
+func (w *waits) Repair(run string, err error) error {
 	failure := value.ErrorOf(err, value.Failed)
 	if failure == nil || Repairable(failure) == "" {
 		return nil
@@ -241,18 +240,18 @@ func (w *Waits) Repair(run string, err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one := &history.ParkedError{Run: run, Reason: string(Repairable(failure)), Err: failure}
-	if w.error == nil || w.error.Reason == string(Sleep) {
+	if w.error == nil || w.error.Reason == string(reasonSleep) {
 		w.error = one
 	}
 	return asError(one)
 }
 
 func asError(e *history.ParkedError) *value.Error {
-	return &value.Error{Kind: value.Parked, Err: e, Limit: value.LimitName(e.Reason), Hint: hint(e)}
+	return &value.Error{Kind: value.Parked, Err: e, Limit: value.LimitName(e.Reason), Hint: resumeHint(e)}
 }
 
 // Parked returns the error of everything that the run waits for, or nil.
-func (w *Waits) Parked() *value.Error {
+func (w *waits) Parked() *value.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.error == nil {
@@ -260,7 +259,7 @@ func (w *Waits) Parked() *value.Error {
 	}
 	all := *w.error
 	if failure, ok := all.Err.(*value.Error); ok && len(all.Questions) == 0 {
-		e := By(all.Run, value.LimitName(all.Reason), failure)
+		e := ParkedBy(all.Run, value.LimitName(all.Reason), failure)
 		e.Limit = value.LimitName(all.Reason)
 		return e
 	}
@@ -269,7 +268,7 @@ func (w *Waits) Parked() *value.Error {
 
 // Wake returns when the run continues by itself; zero means never, or after the usual time for a
 // failure.
-func (w *Waits) Wake() (at time.Time) {
+func (w *waits) Wake() (at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.error != nil {

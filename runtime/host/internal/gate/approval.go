@@ -1,5 +1,4 @@
-// Package approval asks for approvals, and keeps permanent ones.
-package approval
+package gate
 
 import (
 	"sync"
@@ -9,9 +8,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// DataPermanent is the name in the Data of a recorded question under which there is the
+// dataPermanent is the name in the Data of a recorded question under which there is the
 // Approval that a permanent yes would give.
-const DataPermanent = "permanent"
+const dataPermanent = "permanent"
 
 // The names in a recorded approval.
 const (
@@ -22,9 +21,9 @@ const (
 	noteRights = "granted"
 )
 
-// An Approval is what a permanent answer holds for: an unchanged tool with unchanged rights,
+// An approval is what a permanent answer holds for: an unchanged tool with unchanged rights,
 // and one kind of question.
-type Approval struct {
+type approval struct {
 	Name    string     // the key of the tool
 	Hash    string     // of its source, or ""
 	Of      *tool.Tool // the tool, if it has no hash
@@ -34,31 +33,31 @@ type Approval struct {
 }
 
 // Dict returns the recorded form of an approval, which Read reads.
-func (a Approval) Dict() *value.Dict {
+func (a approval) Dict() *value.Dict {
 	return value.NewDict(noteAlways, a.Kind, noteName, a.Name, noteSum, a.Hash, noteNeeds, a.Needs, noteRights, a.Granted)
 }
 
-// Read reads a permanent approval from a note or a question. ok is false if n is something
+// readApproval reads a permanent approval from a note or a question. ok is false if n is something
 // else, or nil.
-func Read(n *value.Dict) (a Approval, ok bool) {
-	a = Approval{Name: n.Text(noteName), Hash: n.Text(noteSum), Needs: n.Text(noteNeeds), Granted: n.Text(noteRights), Kind: n.Text(noteAlways)}
+func readApproval(n *value.Dict) (a approval, ok bool) {
+	a = approval{Name: n.Text(noteName), Hash: n.Text(noteSum), Needs: n.Text(noteNeeds), Granted: n.Text(noteRights), Kind: n.Text(noteAlways)}
 	return a, a.Kind != "" && a.Hash != ""
 }
 
-// A List is the permanent approvals of a run or of a host. A nil List has none, and ignores
+// A approvalList is the permanent approvals of a run or of a host. A nil List has none, and ignores
 // what is added. It is safe for concurrent use.
-type List struct {
-	above *List // of the host, for the list of a run
+type approvalList struct {
+	above *approvalList // of the host, for the list of a run
 
 	mu  sync.Mutex
-	set map[Approval]bool
+	set map[approval]bool
 }
 
 // Below returns the list of a run of the host whose list is a.
-func (a *List) Below() *List { return &List{above: a} }
+func (a *approvalList) Below() *approvalList { return &approvalList{above: a} }
 
 // Wider returns the list of the host.
-func (a *List) Wider() *List {
+func (a *approvalList) Wider() *approvalList {
 	if a == nil || a.above == nil {
 		return a
 	}
@@ -66,7 +65,7 @@ func (a *List) Wider() *List {
 }
 
 // Has reports whether the list, or that of its host, has an approval.
-func (a *List) Has(one Approval) bool {
+func (a *approvalList) Has(one approval) bool {
 	if a == nil {
 		return false
 	}
@@ -77,27 +76,27 @@ func (a *List) Has(one Approval) bool {
 }
 
 // Add adds an approval.
-func (a *List) Add(one Approval) {
+func (a *approvalList) Add(one approval) {
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.set == nil {
-		a.set = map[Approval]bool{}
+		a.set = map[approval]bool{}
 	}
 	a.set[one] = true
 }
 
 // AddAnswered adds the permanent answers to open questions. A resumed run can ask these in
 // another order, so each answer holds for all of them.
-func (a *List) AddAnswered(open []history.Asked) {
+func (a *approvalList) AddAnswered(open []history.Asked) {
 	for _, q := range open {
 		given := q.Answer
 		if q.Kind != tool.QuestionApproval || given == nil || !given.Yes || !given.Always || given.Args != nil {
 			continue
 		}
-		if of, ok := Read(q.Data.Dict(DataPermanent)); ok {
+		if of, ok := readApproval(q.Data.Dict(dataPermanent)); ok {
 			a.Add(of)
 		}
 	}
