@@ -20,12 +20,9 @@ import (
 	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/boxes"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/events"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/nested"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/selection"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -152,7 +149,7 @@ type Options struct {
 type Host struct {
 	opts     Options
 	registry registry
-	boxes    boxes.Boxes
+	boxes    boxes
 	gate     gate.Gate
 	hub      events.Hub
 	inflight inflight.Group
@@ -182,7 +179,7 @@ func New(o *Options) (*Host, error) {
 	h.inForce.Store(now)
 	h.registry.begin(h, o.Source, o.Reserved)
 	h.gate.Open(h.parts())
-	h.boxes = boxes.Boxes{Others: o.Sandbox, Builtin: o.Builtin}
+	h.boxes = boxes{Others: o.Sandbox, Builtin: o.Builtin}
 	h.kinds.begin()
 	if err := h.wrap(o.Middleware); err != nil {
 		return nil, err
@@ -240,7 +237,7 @@ func Memory(h *Host) *membudget.Host { return h.gate.Memory }
 // Modules returns the functions with which scripts use other tools. Every host has them. A
 // sandbox must be given them too, in addition to those of Options.Modules. They have no Do:
 // each host carries them out itself.
-func Modules() []tool.Module { return nested.Modules() }
+func Modules() []tool.Module { return gate.Modules() }
 
 // Broken returns an error for each file in which the last search found no usable tool, with
 // the position and the reason, and the error of the search if that failed. The first call
@@ -388,7 +385,7 @@ func (h *Host) Select(words ...string) ([]toolset.Info, error) {
 	var wrong []error
 	seen, denied := map[string]bool{}, denies(h.tools(context.Background()))
 	for _, word := range words {
-		names, err := selection.Expand(word, h.Tools, h.opts.Presets)
+		names, err := expand(word, h.Tools, h.opts.Presets)
 		if err != nil {
 			wrong = append(wrong, err)
 		}
@@ -409,7 +406,7 @@ func (h *Host) Select(words ...string) ([]toolset.Info, error) {
 		}
 	}
 	if len(wrong) > 0 {
-		return nil, selection.Join(wrong)
+		return nil, join(wrong)
 	}
 	return selected, nil
 }

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/boxes"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -32,8 +31,8 @@ type pinned struct {
 
 // take pins the tool of a note, if it is the note of a tool.
 func (p *pins) take(n *value.Dict) {
-	if name := n.Text(boxes.NoteTool); name != "" {
-		p.pin(name, &pinned{hash: n.Text(boxes.NoteHash), kept: n})
+	if name := n.Text(noteTool); name != "" {
+		p.pin(name, &pinned{hash: n.Text(noteHash), kept: n})
 	}
 }
 
@@ -83,7 +82,7 @@ func (p *pins) trusted(ctx context.Context, pin *pinned, current *gate.Callee, r
 	case err == nil && p.catalog.revoked(current.Name):
 		return current, runner, nil
 	case pin.kept != nil && (err != nil || current.Hash != pin.hash):
-		if err := p.revokedTool(pin.kept.Text(boxes.NoteTool), pin); err != nil {
+		if err := p.revokedTool(pin.kept.Text(noteTool), pin); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -118,5 +117,5 @@ func (p *pins) keep(ctx context.Context, at tool.StepPath, t *gate.Callee) error
 	if err != nil {
 		return err
 	}
-	return gate.Unrecorded(p.record.Note(ctx, at, boxes.Note(t, s)))
+	return gate.Unrecorded(p.record.Note(ctx, at, note(t, s)))
 }

@@ -11,9 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cassidy-run/cassidy/runtime/host/internal/checks"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/selection"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -34,14 +32,14 @@ type registry struct {
 type catalog struct {
 	host     *Host
 	layers   [layers][]*offered
-	reserved map[string]bool               // the keys of built-in tools
-	tools    map[string]*offered           // by key
-	names    []string                      // the keys, in the order in which tools are listed
-	flows    map[string]bool               // the keys of workflows that are not tools
-	broken   []*value.Error                // the files without a usable tool
-	searched bool                          // the source was searched
-	err      error                         // of the search, or nil
-	answers  *checks.Results[*gate.Callee] // of the tools' own checks whether they can be used here
+	reserved map[string]bool             // the keys of built-in tools
+	tools    map[string]*offered         // by key
+	names    []string                    // the keys, in the order in which tools are listed
+	flows    map[string]bool             // the keys of workflows that are not tools
+	broken   []*value.Error              // the files without a usable tool
+	searched bool                        // the source was searched
+	err      error                       // of the search, or nil
+	answers  *checkResults[*gate.Callee] // of the tools' own checks whether they can be used here
 }
 
 // An offered is a tool with everything that is needed to call it. Before complete it has only
@@ -101,7 +99,7 @@ func layerOf(t *toolset.Head) layer {
 
 func (r *registry) begin(h *Host, src toolset.Source, reserved []string) {
 	r.searching, r.src = make(chan struct{}, 1), src
-	r.now = &catalog{host: h, tools: map[string]*offered{}, reserved: map[string]bool{}, answers: &checks.Results[*gate.Callee]{}}
+	r.now = &catalog{host: h, tools: map[string]*offered{}, reserved: map[string]bool{}, answers: &checkResults[*gate.Callee]{}}
 	for _, name := range reserved {
 		r.now.reserved[tool.Key(name)] = true
 	}
@@ -214,7 +212,7 @@ func (c *catalog) found(d *toolset.Discovered, offer func(*toolset.Found) *offer
 			}
 		}
 	}
-	c.searched, c.err, c.answers = true, nil, &checks.Results[*gate.Callee]{}
+	c.searched, c.err, c.answers = true, nil, &checkResults[*gate.Callee]{}
 	return broken
 }
 
@@ -242,7 +240,7 @@ func (c *catalog) lookup(name string) (*offered, error) {
 		return nil, value.Errorf(value.NotFound, "Unknown tool: %s is a workflow", name).
 			WithHint("run it with: cassidy run %s; in Go, call Host.Run", name)
 	}
-	return nil, selection.Unknown(name, c.heads())
+	return nil, unknown(name, c.heads())
 }
 
 // heads returns the heads of the tools.
@@ -334,7 +332,7 @@ func (h *Host) tools(ctx context.Context) *catalog {
 func (h *Host) Refresh(ctx context.Context) error {
 	if h.opts.Discover == nil {
 		return h.registry.change(func(c *catalog) error {
-			c.answers = &checks.Results[*gate.Callee]{}
+			c.answers = &checkResults[*gate.Callee]{}
 			return nil
 		})
 	}

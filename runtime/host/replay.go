@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/boxes"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -80,7 +79,7 @@ func (h *Host) ReplayOf(ctx context.Context) string {
 func (h *Host) Called(ctx context.Context, runID string) (called []toolset.Info, err error) {
 	notes, err := h.notes(ctx, runID)
 	for _, n := range notes {
-		if n.Text(boxes.NoteTool) == "" {
+		if n.Text(noteTool) == "" {
 			continue
 		}
 		t, _, err := h.boxes.Revive(ctx, n)

@@ -6,9 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/history/retry"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/boxes"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/undos"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -65,12 +63,12 @@ func (h *Host) Fork(ctx context.Context, r retry.Request) (runID string, err err
 	}
 	from, err := retry.Step(&run, r.From, j.Entries(ctx, run.ID))
 	if err == nil {
-		err = undos.None(ctx, j, run.ID)
+		err = checkNoUndos(ctx, j, run.ID)
 	}
 	if err != nil {
 		return "", err
 	}
-	f := history.Fork{ID: r.ID, From: from, Script: log.Script(), Options: run.Options, Drops: func(n *value.Dict) bool { return n.Has(boxes.NoteTool) }}
+	f := history.Fork{ID: r.ID, From: from, Script: log.Script(), Options: run.Options, Drops: func(n *value.Dict) bool { return n.Has(noteTool) }}
 	if run.Kind == WorkflowKind {
 		if f.Script, err = h.currentScript(ctx, &run, f.Script); err != nil {
 			return "", err

@@ -3,7 +3,6 @@ package host
 import (
 	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/boxes"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -135,7 +134,7 @@ func (p *pins) revokedTool(name string, pin *pinned) error {
 	if o, err := p.lookup(name); err == nil && o.tool.Revoked {
 		return o.callee.Refusal
 	}
-	if s, ok := boxes.Reviewed(pin.kept); ok && p.host.revoked(&s) {
+	if s, ok := reviewed(pin.kept); ok && p.host.revoked(&s) {
 		return p.host.untrusted("call the tool '"+name+"'", s.Path)
 	}
 	return nil

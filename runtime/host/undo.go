@@ -10,7 +10,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/history/retry"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/undos"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -92,7 +91,7 @@ func (h *Host) UndoRun(ctx context.Context, u Undo) (*Undone, error) {
 	if err != nil {
 		return nil, err
 	}
-	lasting := value.Map(plan.Lasting, func(s undos.Step) UndoneStep { return UndoneStep{StepPath: s.At, What: s.What} })
+	lasting := value.Map(plan.Lasting, func(s undoStep) UndoneStep { return UndoneStep{StepPath: s.At, What: s.What} })
 	if len(plan.Steps) == 0 && !u.Resume && u.Record == nil {
 		return &Undone{Lasting: lasting}, nil
 	}
@@ -144,7 +143,7 @@ func (u *Undone) value() value.Value {
 }
 
 // UndoKind is the kind of the run that undoes another.
-const UndoKind = undos.Kind
+const UndoKind = undoKind
 
 // A past is what is recorded of a run that has ended.
 type past struct {
@@ -196,8 +195,8 @@ func mustHaveEnded(r history.Run) error {
 }
 
 // plan returns what is to be undone of the run.
-func (p *past) plan(h *Host, u Undo) (undos.Plan, error) {
-	plan, err := undos.PlanOf(p.entries, u.To, h.gate.Effects.Func)
+func (p *past) plan(h *Host, u Undo) (undoPlan, error) {
+	plan, err := undoPlanOf(p.entries, u.To, h.gate.Effects.Func)
 	if err == nil && !plan.Found {
 		err = value.Errorf(value.Invalid, "the run '%s' has no step %s or later", u.Run, u.To).WithHint("list the steps: cassidy runs show %s; in Go, call Host.Steps", u.Run)
 	}
@@ -208,7 +207,7 @@ func (p *past) plan(h *Host, u Undo) (undos.Plan, error) {
 // run has not ended, u continues it, or undoneSteps fails with kind Conflict if u has an ID or
 // is to undo something else.
 func undoneSteps(ctx context.Context, j *history.Journal, u *Undo) (map[string]bool, error) {
-	undone, open, err := undos.Of(ctx, j, u.Run, u.ID)
+	undone, open, err := undosOf(ctx, j, u.Run, u.ID)
 	if err != nil || open == nil {
 		return undone, err
 	}
@@ -228,7 +227,7 @@ func undoneSteps(ctx context.Context, j *history.Journal, u *Undo) (map[string]b
 type undoing struct {
 	host  *Host
 	past  past
-	steps []undos.Step
+	steps []undoStep
 	begun int64 // when the undo began, in seconds, as recorded
 	skip  bool
 	out   *Undone
@@ -238,9 +237,9 @@ type undoing struct {
 func (u *undoing) run(ctx context.Context, _ tool.Call, do tool.Effector) (tool.Outcome, error) {
 	u.out.Done, u.out.Failed, u.out.Left, u.out.Skipped = nil, nil, nil, nil
 	for i, s := range u.steps {
-		name := undos.Effect
+		name := undoEffect
 		if s.Call != nil {
-			name = undos.Call
+			name = undoCall
 		}
 		e := tool.Effect{Func: name, Args: value.NewDict("place", s.At.String()), StepPath: tool.StepPath{i + 1}}
 		out, err := do(ctx, e)
@@ -283,17 +282,17 @@ func (u *undoing) rows() []tool.Func {
 }
 
 // find returns the step of an effect.
-func (u *undoing) find(args *value.Dict, call bool) (undos.Step, error) {
-	i := slices.IndexFunc(u.steps, func(s undos.Step) bool { return s.At.String() == args.Text("place") && (s.Call != nil) == call })
+func (u *undoing) find(args *value.Dict, call bool) (undoStep, error) {
+	i := slices.IndexFunc(u.steps, func(s undoStep) bool { return s.At.String() == args.Text("place") && (s.Call != nil) == call })
 	if i < 0 {
-		return undos.Step{}, value.Errorf(value.Internal, "step %s cannot be undone: no undo is recorded", args.Text("place"))
+		return undoStep{}, value.Errorf(value.Internal, "step %s cannot be undone: no undo is recorded", args.Text("place"))
 	}
 	return u.steps[i], nil
 }
 
 // inverse returns the effect that undoes a recorded one, and its function. That of a commit
 // leaves temporary files with a mark, the same for each try.
-func (u *undoing) inverse(s undos.Step) (*tool.Effect, *tool.Func, error) {
+func (u *undoing) inverse(s undoStep) (*tool.Effect, *tool.Func, error) {
 	entry, _, err := u.past.record.Recorded(s.At)
 	if err != nil {
 		return nil, nil, err
@@ -316,7 +315,7 @@ func (u *undoing) inverse(s undos.Step) (*tool.Effect, *tool.Func, error) {
 }
 
 // finish removes the temporary files of a step that is undone, and whose outcome is recorded.
-func (u *undoing) finish(ctx context.Context, s undos.Step) {
+func (u *undoing) finish(ctx context.Context, s undoStep) {
 	if s.Call != nil {
 		return
 	}
@@ -367,7 +366,7 @@ func (u *undoing) revert(ctx context.Context, e tool.Effect, g tool.Grant) (tool
 	case value.KindOf(err) == value.Conflict && u.past.undone[s.At.String()]:
 		return tool.Outcome{Value: value.NewDict("done", false)}, nil // and an earlier step too
 	case value.KindOf(err) == value.Conflict:
-		return out, undos.NotRestored(u.past.record.Run().ID, s.At, err)
+		return out, errNotRestored(u.past.record.Run().ID, s.At, err)
 	case err == nil && len(list) == 0 && out.Undo == nil:
 		out.Value = value.NewDict("done", false)
 	}
@@ -376,7 +375,7 @@ func (u *undoing) revert(ctx context.Context, e tool.Effect, g tool.Grant) (tool
 
 // settle finds out what became of a commit in which the run broke off. done reports that
 // nothing of it is left to undo.
-func (u *undoing) settle(ctx context.Context, s undos.Step, g tool.Grant) (out tool.Outcome, done bool, err error) {
+func (u *undoing) settle(ctx context.Context, s undoStep, g tool.Grant) (out tool.Outcome, done bool, err error) {
 	entry, _, err := u.past.record.Recorded(s.At)
 	look := u.host.gate.Effects.Func(gate.ReconcileEffect)
 	if err != nil || !entry.Unknown() || look == nil || entry.Func != gate.CommitEffect {
@@ -395,7 +394,7 @@ func (u *undoing) settle(ctx context.Context, s undos.Step, g tool.Grant) (out t
 			return out, false, err
 		}
 		first, _ := list[0].(*value.Dict)
-		return out, false, undos.ChangedSince(u.past.record.Run().ID, s.At, first.Text("path"))
+		return out, false, errChangedSince(u.past.record.Run().ID, s.At, first.Text("path"))
 	}
 	return out, !d.Bool("done"), nil
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/cassidy-run/cassidy/runtime/host/internal/nested"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -98,7 +97,7 @@ func (q *quota) drops(s *step) bool {
 // probe is the [tool.Effector] of the check whether a tool can be used here. It only
 // passes effects that read.
 func (p *Pass) probe(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
-	if f, _ := p.fn(e.Func); f != nil && !strings.HasPrefix(e.Func, nested.Prefix) { // a tool's availability does not depend on other tools
+	if f, _ := p.fn(e.Func); f != nil && !strings.HasPrefix(e.Func, toolsPrefix) { // a tool's availability does not depend on other tools
 		switch f.Kind {
 		case tool.Recorded, tool.Read, tool.Notice:
 			return p.perform(ctx, e)

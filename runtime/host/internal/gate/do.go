@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/nested"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -59,7 +58,7 @@ func (s *step) do(ctx context.Context) (tool.Outcome, error) {
 		waited := s.of.waited.sum() - before
 		s.of.emit(effectDone(s.effect, s.takes, err, time.Since(start), waited))
 	}
-	if err != nil && s.effect.Func != nested.CallTool { // the refused call itself is audited
+	if err != nil && s.effect.Func != callToolEffect { // the refused call itself is audited
 		err = s.failed(nil, err)
 	}
 	return out, err

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/nested"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -55,10 +54,10 @@ func (p echo) inside(at tool.StepPath) {
 func (p echo) calls(s *step, v value.Value, err error) {
 	id, e := strconv.Itoa(s.number), s.effect
 	switch e.Func {
-	case nested.CallTool:
-		p.made(nested.Call{Tool: e.Args.Text("name"), Args: e.Args.Dict("args")}, id, nested.Result(v, err))
-	case nested.CallAll:
-		calls, _ := nested.ReadCalls(e.Args)
+	case callToolEffect:
+		p.made(nestedCall{Tool: e.Args.Text("name"), Args: e.Args.Dict("args")}, id, nestedResult(v, err))
+	case callAllEffect:
+		calls, _ := readNestedCalls(e.Args)
 		results, _ := value.Elements(v)
 		for i := range min(len(calls), len(results)) {
 			d, _ := results[i].(*value.Dict)
@@ -67,8 +66,8 @@ func (p echo) calls(s *step, v value.Value, err error) {
 	}
 }
 
-// made emits the events of one recorded call. came is its result, as nested.Result returns it.
-func (p echo) made(c nested.Call, id string, came *value.Dict) {
+// made emits the events of one recorded call. came is its result, as nestedResult returns it.
+func (p echo) made(c nestedCall, id string, came *value.Dict) {
 	call := tool.Call{ID: p.call.ID + "/" + id, Tool: c.Tool, Args: c.Args}
 	events := subject{p.Run, p.Pass, &call}
 	events.repeat(tool.ToolCallStart{Args: c.Args, Reasoning: p.call.Reasoning, Recorded: true})
@@ -80,7 +79,7 @@ func (p echo) made(c nested.Call, id string, came *value.Dict) {
 	events.repeat(tool.ToolCallEnd{Success: r.Success, Result: value, Preview: r.Preview(), Err: failureOf(came), Recorded: true})
 }
 
-// failureOf returns the error of a failed call from what nested.Result returned, or nil.
+// failureOf returns the error of a failed call from what nestedResult returned, or nil.
 func failureOf(came *value.Dict) *value.Error {
 	if came.Bool("ok") {
 		return nil

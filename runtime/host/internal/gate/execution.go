@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 
-	"github.com/cassidy-run/cassidy/runtime/host/internal/executing"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 )
 
 // execute executes a recorded run with do until it ends, is interrupted or is cancelled. The
 // context of do ends with the run's.
 func (r *Run) execute(ctx context.Context, do func(ctx context.Context) error) error {
-	e := &executing.Run{ID: r.ID, Stopped: &r.stopped, Wanted: r.record.CancelRequested}
+	e := &inflight.Run{ID: r.ID, Stopped: &r.stopped, Wanted: r.record.CancelRequested}
 	begun, err := r.gate.executing.Execute(ctx, e, do)
 	if !begun {
 		return errors.Join(err, r.record.Close())

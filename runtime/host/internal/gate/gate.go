@@ -13,7 +13,6 @@ import (
 	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/events"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/executing"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
@@ -49,7 +48,7 @@ type Gate struct {
 	granted   func() []tool.Rule       // the rules that allow something now
 	approvals approvalList
 	answered  rights.Answered
-	executing executing.Runs
+	executing inflight.Runs
 	unaudited atomic.Bool  // the last decision could not be recorded
 	calls     atomic.Int64 // the number of calls so far, for their IDs
 }

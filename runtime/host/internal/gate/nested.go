@@ -6,17 +6,16 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/cassidy-run/cassidy/runtime/host/internal/nested"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// registerOwn registers the functions of [nested.Modules].
+// registerOwn registers the functions of [Modules].
 func (g *Gate) registerOwn() {
 	do := map[string]func(caller, context.Context, tool.Effect) (tool.Outcome, error){
-		nested.CallTool: caller.callTool, nested.CallAll: caller.callAll, nested.List: caller.listTools, nested.Describe: caller.describeTool,
+		callToolEffect: caller.callTool, callAllEffect: caller.callAll, listEffect: caller.listTools, describeEffect: caller.describeTool,
 	}
-	for _, m := range nested.Modules() {
+	for _, m := range Modules() {
 		for i := range m.Funcs {
 			f := &m.Funcs[i]
 			name := m.Name + "." + f.Name
@@ -36,12 +35,12 @@ type caller struct{ *Pass }
 func (p caller) callTool(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 	p.wall.Pause()
 	defer p.wall.Resume()
-	v, err := p.callOne(ctx, nested.Call{Tool: e.Args.Text("name"), Args: e.Args.Dict("args")}, strconv.Itoa(p.quota.effects), e.StepPath, nil)
+	v, err := p.callOne(ctx, nestedCall{Tool: e.Args.Text("name"), Args: e.Args.Dict("args")}, strconv.Itoa(p.quota.effects), e.StepPath, nil)
 	return tool.Outcome{Value: v}, err
 }
 
 // callOne makes one call. id is the last part of its ID, and turn is that of [called].
-func (p caller) callOne(ctx context.Context, c nested.Call, id string, at tool.StepPath, turn func()) (value.Value, error) {
+func (p caller) callOne(ctx context.Context, c nestedCall, id string, at tool.StepPath, turn func()) (value.Value, error) {
 	r, err := called{run: p.Run, above: p.Pass, again: maxAgain, turn: turn, call: tool.Call{
 		ID:     p.call.ID + "/" + id,
 		Tool:   c.Tool,
@@ -86,7 +85,7 @@ const maxParallel = 8
 // can wait for a repair, see environment: then this fails like tools.call, and when the run is resumed, only that
 // call is made again. Every other error is one that ends the script.
 func (p caller) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
-	calls, err := nested.ReadCalls(e.Args)
+	calls, err := readNestedCalls(e.Args)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
@@ -114,7 +113,7 @@ func (p caller) callAll(ctx context.Context, e tool.Effect) (tool.Outcome, error
 					<-before
 				}
 			})
-			results[i], errs[i] = nested.Result(v, err), err
+			results[i], errs[i] = nestedResult(v, err), err
 		})
 	}
 	all.Wait()

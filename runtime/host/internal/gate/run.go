@@ -9,7 +9,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/host/internal/executing"
+	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -34,7 +34,7 @@ type Run struct {
 	refused membudget.Scope // what refused effects hold whose arguments are not recorded yet, see [parkFailure]
 
 	effects atomic.Int32 // the number of effects that it has asked for
-	stopped executing.Stop
+	stopped inflight.Stop
 	waits   waits
 	stuck   atomic.Pointer[cannotFollow] // nil unless the record cannot be followed
 	broken  interrupted                  // the commits that earlier processes have left without an outcome
@@ -183,7 +183,7 @@ func (r *Run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 	why, err := r.parkReason(err, context.Cause(ctx))
 	ctx = context.WithoutCancel(ctx)
 	if why != "" && r.cancelledElsewhere(ctx) {
-		why, err = "", executing.ErrCancelled
+		why, err = "", inflight.ErrCancelled
 	}
 	if why == "" {
 		if failure := r.waits.Settle(ctx, nil); failure != nil && err == nil {
@@ -247,7 +247,7 @@ func (r *Run) parkReason(err, cause error) (value.LimitName, error) {
 	case e == nil, !r.record.Keeps():
 		return "", err
 	case r.stopped.Cancelled() && e.Limit != value.LimitRecord: // perhaps when it had already decided to wait
-		return "", executing.ErrCancelled
+		return "", inflight.ErrCancelled
 	case e.Kind == value.Parked:
 		if waiting := r.waits.Parked(); waiting != nil {
 			return waiting.Limit, waiting

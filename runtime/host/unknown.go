@@ -1,4 +1,4 @@
-package selection
+package host
 
 import (
 	"slices"
@@ -10,12 +10,12 @@ import (
 )
 
 // longName is how much of the name of an unknown tool is shown, as names can come from anybody.
-const longName = 120
+const longToolName = 120
 
-// Unknown returns the error of a name that no tool has. It suggests the nearest of the tools that a user
+// unknown returns the error of a name that no tool has. It suggests the nearest of the tools that a user
 // has reviewed, since a model may read the error. For the name of a tool of an attached server, as in
 // server__tool, these are the tools of this server.
-func Unknown(name string, heads []toolset.Head) error {
+func unknown(name string, heads []toolset.Head) error {
 	server, _, qualified := strings.Cut(tool.Key(name), "__")
 	var names []string
 	var ofServer []toolset.Head
@@ -36,8 +36,8 @@ func Unknown(name string, heads []toolset.Head) error {
 	if key := value.Nearest(tool.Key(name), keys); key != "" {
 		near = append(near, names[slices.Index(keys, key)])
 	}
-	err := value.Errorf(value.NotFound, "Unknown tool: %s%s", value.Clean(name, longName), value.DidYouMean(name, near)).WithLimit(value.LimitTool)
-	switch list := List(heads); {
+	err := value.Errorf(value.NotFound, "Unknown tool: %s%s", value.Clean(name, longToolName), value.DidYouMean(name, near)).WithLimit(value.LimitTool)
+	switch list := list(heads); {
 	case ofServer != nil:
 		return err.WithHint("use one of the tools of the server %s: %s", strings.TrimPrefix(ofServer[0].Group, "mcp:"), list)
 	case list != "" && qualified:

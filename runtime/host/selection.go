@@ -1,5 +1,4 @@
-// Package selection reads the words that select tools, and lists tools in errors.
-package selection
+package host
 
 import (
 	"errors"
@@ -13,9 +12,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Expand returns the names for a word: the name of a tool, @GROUP, preset:NAME, auto or all. tools
+// expand returns the names for a word: the name of a tool, @GROUP, preset:NAME, auto or all. tools
 // returns those of the host. It fails with kind Invalid for an unknown group or preset.
-func Expand(word string, tools func() []toolset.Info, presets map[string][]string) ([]string, error) {
+func expand(word string, tools func() []toolset.Info, presets map[string][]string) ([]string, error) {
 	group, isGroup := strings.CutPrefix(word, "@")
 	preset, isPreset := strings.CutPrefix(word, "preset:")
 	if isPreset && preset != "all" {
@@ -46,8 +45,8 @@ func Expand(word string, tools func() []toolset.Info, presets map[string][]strin
 	return names, nil
 }
 
-// Join returns one error for all words that select nothing, or nil.
-func Join(wrong []error) error {
+// join returns one error for all words that select nothing, or nil.
+func join(wrong []error) error {
 	if len(wrong) < 2 {
 		return errors.Join(wrong...)
 	}
@@ -77,9 +76,9 @@ func Join(wrong []error) error {
 // most is how many names a list has: as many as fit on a screen.
 const most = 60
 
-// List returns the names of tools for an error: first those of the user and the project, then the
+// list returns the names of tools for an error: first those of the user and the project, then the
 // built-in ones. A model may read them, so untrusted tools are omitted. "" means that there are none.
-func List(heads []toolset.Head) string {
+func list(heads []toolset.Head) string {
 	var own, builtin []string
 	for i := range heads {
 		switch h := &heads[i]; {

@@ -1,5 +1,4 @@
-// Package executing keeps track of the recorded runs that a host executes, and stops them.
-package executing
+package inflight
 
 import (
 	"context"
@@ -10,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -100,7 +98,7 @@ func (x *Runs) add(r *Run) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
-		return inflight.Closed()
+		return Closed()
 	}
 	if x.runs == nil {
 		x.runs = map[*Run]bool{}

@@ -1,5 +1,4 @@
-// Package checks caches the results of checks, and makes each check once at a time.
-package checks
+package host
 
 import (
 	"context"
@@ -9,9 +8,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Results are the results of checks, by what was checked. The zero value has none. It is safe for
+// checkResults are the results of checks, by what was checked. The zero value has none. It is safe for
 // concurrent use.
-type Results[K comparable] struct {
+type checkResults[K comparable] struct {
 	mu       sync.Mutex
 	known    map[K]error
 	progress map[K]*check
@@ -26,7 +25,7 @@ type check struct {
 // Of returns the result for a key. If it is unknown, Of calls do, or waits for another call of do for
 // the key, but not longer than the timeout: then it returns what late returns, since a check may wait
 // for itself here. The result of do is kept if the context has not ended.
-func (r *Results[K]) Of(ctx context.Context, key K, timeout time.Duration, late func() error, do func() error) error {
+func (r *checkResults[K]) Of(ctx context.Context, key K, timeout time.Duration, late func() error, do func() error) error {
 	for {
 		known, other, err := r.begin(key, timeout)
 		switch {
@@ -44,7 +43,7 @@ func (r *Results[K]) Of(ctx context.Context, key K, timeout time.Duration, late 
 }
 
 // Known returns the result for a key, or nil if it is unknown.
-func (r *Results[K]) Known(key K) error {
+func (r *checkResults[K]) Known(key K) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.known[key]
@@ -52,7 +51,7 @@ func (r *Results[K]) Known(key K) error {
 
 // begin returns the result for a key, if that is known. Otherwise it returns the check in progress, or
 // nil: the caller then makes the check, and calls end.
-func (r *Results[K]) begin(key K, timeout time.Duration) (known bool, other *check, err error) {
+func (r *checkResults[K]) begin(key K, timeout time.Duration) (known bool, other *check, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err, known = r.known[key]; known {
@@ -68,7 +67,7 @@ func (r *Results[K]) begin(key K, timeout time.Duration) (known bool, other *che
 }
 
 // end ends a check, and keeps its result if isAnswer is set.
-func (r *Results[K]) end(key K, err error, isAnswer bool) {
+func (r *checkResults[K]) end(key K, err error, isAnswer bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if isAnswer {

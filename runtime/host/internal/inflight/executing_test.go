@@ -1,4 +1,4 @@
-package executing
+package inflight
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package selection
+package host
 
 import (
 	"errors"
@@ -22,11 +22,11 @@ func TestListShowsOwnToolsFirst(t *testing.T) {
 	add("strange", tool.Project, toolset.Untrusted)
 	add("mine", tool.Personal, toolset.Ready)
 	add("ours", tool.Project, toolset.NotHere)
-	got := List(heads)
+	got := list(heads)
 	if !strings.HasPrefix(got, "mine, ours, builtin_0, ") || !strings.HasSuffix(got, "builtin_57, and 12 more") || strings.Contains(got, "strange") {
 		t.Errorf("List = %s", got)
 	}
-	if got := List(nil); got != "" {
+	if got := list(nil); got != "" {
 		t.Errorf("List(nil) = %q", got)
 	}
 }
@@ -48,7 +48,7 @@ func TestJoin(t *testing.T) {
 		{[]error{errors.New("broken file"), group}, `broken file; also: no tools found in group "g"`},
 	} {
 		got := ""
-		if err := Join(c.wrong); err != nil {
+		if err := join(c.wrong); err != nil {
 			got = value.ErrorOf(err, value.Failed).Message()
 		}
 		if got != c.want {

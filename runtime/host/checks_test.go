@@ -1,4 +1,4 @@
-package checks
+package host
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 // TestOf checks that concurrent callers share one check, that its result is kept, and that the end of
 // a context is not a result.
 func TestOf(t *testing.T) {
-	var r Results[string]
+	var r checkResults[string]
 	failed := errors.New("failed")
 	calls, proceed := make(chan bool, 10), make(chan bool)
 	late := func() error { return errors.New("late") }

@@ -1,9 +1,8 @@
-package undos_test
+package host
 
 import (
 	"testing"
 
-	"github.com/cassidy-run/cassidy/runtime/host/internal/undos"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -20,7 +19,7 @@ func TestNotRestored(t *testing.T) {
 			"close the file there, and repeat: cassidy runs undo r; in Go, call Host.Undo again",
 		},
 	} {
-		e := value.ErrorOf(undos.NotRestored("r", tool.StepPath{3}, value.Errorf(value.Conflict, "%s", text)), value.Failed)
+		e := value.ErrorOf(errNotRestored("r", tool.StepPath{3}, value.Errorf(value.Conflict, "%s", text)), value.Failed)
 		if got := [2]string{e.Message(), e.Hint}; got != want || e.Kind != value.Conflict {
 			t.Errorf("%s: %q (%s), want %q", text, got, e.Kind.Type(), want)
 		}

@@ -1,5 +1,4 @@
-// Package undos finds out what is to be undone of a run, and what earlier undos have undone.
-package undos
+package host
 
 import (
 	"context"
@@ -9,20 +8,20 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Kind is the kind of the run that undoes another.
-const Kind = "undo"
+// undoKind is the kind of the run that undoes another.
+const undoKind = "undo"
 
 // The effects of an undo.
 const (
-	Effect = "undo.effect"
-	Call   = "undo.call"
+	undoEffect = "undo.effect"
+	undoCall   = "undo.call"
 )
 
-// Of returns the steps of a run that undos have undone which were not undone themselves, and
+// undosOf returns the steps of a run that undos have undone which were not undone themselves, and
 // the undo that has not ended, if there is one. It leaves out the undo with the ID except.
-func Of(ctx context.Context, j *history.Journal, run, except string) (undone map[string]bool, open *history.Run, err error) {
+func undosOf(ctx context.Context, j *history.Journal, run, except string) (undone map[string]bool, open *history.Run, err error) {
 	undos := map[string][]history.Run{} // by the run that they undo
-	for r, err := range j.Runs(ctx, history.Filter{Kind: Kind}) {
+	for r, err := range j.Runs(ctx, history.Filter{Kind: undoKind}) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -57,8 +56,8 @@ func stepsUndoneBy(ctx context.Context, j *history.Journal, id string) (map[stri
 		if err != nil {
 			return nil, err
 		}
-		if (e.Func == Call || e.Func == Effect) && !e.Settled.IsZero() && e.Err == nil {
-			steps[e.Args.Text("place")] = e.Func == Call
+		if (e.Func == undoCall || e.Func == undoEffect) && !e.Settled.IsZero() && e.Err == nil {
+			steps[e.Args.Text("place")] = e.Func == undoCall
 		}
 	}
 	return steps, nil
@@ -79,11 +78,11 @@ func isUndone(ctx context.Context, j *history.Journal, undos map[string][]histor
 	return false, nil
 }
 
-// None fails with kind Conflict if an undo has undone steps of a run, or of one that it has
+// checkNoUndos fails with kind Conflict if an undo has undone steps of a run, or of one that it has
 // steps from: they are not what they were. That holds for an undo that was cancelled, too.
-func None(ctx context.Context, j *history.Journal, runID string) error {
+func checkNoUndos(ctx context.Context, j *history.Journal, runID string) error {
 	for id := runID; id != ""; {
-		undone, open, err := Of(ctx, j, id, "")
+		undone, open, err := undosOf(ctx, j, id, "")
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,4 @@
-// Package nested describes how scripts call other tools: the module tools, and what its
-// functions take and return.
-package nested
+package gate
 
 import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -15,7 +13,7 @@ func Modules() []tool.Module {
 		Name: "tools",
 		Doc:  "Call other tools. In needs, a tool declares the tools that it may call: tool:NAME for one tool, or tool:@GROUP for all tools of a group. A called tool can use only capabilities that its caller also has.",
 		Funcs: []tool.Func{{
-			Name:    CallTool[len(Prefix):],
+			Name:    callToolEffect[len(toolsPrefix):],
 			Doc:     "Call a tool. Pass the arguments of the tool by name, as in tools.call(\"slug\", title = \"x\") or tools.slug(title = \"x\"). In Lua: tools.call(\"slug\", {title = \"x\"}), or tools.slug{title = \"x\"}. If the tool fails, the call fails with the same error.",
 			Params:  []tool.Param{name},
 			Rest:    "args",
@@ -24,7 +22,7 @@ func Modules() []tool.Module {
 			Mode:    tool.ModeOther,
 			Target:  toolTarget,
 		}, {
-			Name:    CallAll[len(Prefix):],
+			Name:    callAllEffect[len(toolsPrefix):],
 			Doc:     "Call several tools in parallel. Each call needs the capability tool:NAME, as in tools.call. Example: tools.call_all([(\"slug\", {\"title\": \"x\"}), (\"now\", {})]). In Lua: tools.call_all({{\"slug\", {title = \"x\"}}, {\"now\", {}}}). If a call fails, the other calls continue. The list then has the error of the failed call. If a call of a recorded run fails because of its environment, such as a full disk or a server that cannot be reached, call_all fails too when the other calls have ended: the run waits for the repair, and then makes only that call again. If a call fails only because another call in the list has changed a file, the failed call is repeated. A call that has sent data, run a command or asked a question is never repeated.",
 			Params:  []tool.Param{{Name: "calls", Type: tool.Type{Name: tool.TypeArray}, Description: "pairs of a tool's name and its arguments, at most 100", Required: true}},
 			Returns: `a list of {"ok", "value", "error", "error_type", "hint"}, in the order of the calls`,
@@ -32,12 +30,12 @@ func Modules() []tool.Module {
 			Mode:    tool.ModeCalls,
 			Target:  toolTargets,
 		}, {
-			Name:    List[len(Prefix):],
+			Name:    listEffect[len(toolsPrefix):],
 			Doc:     "List the tools that may be called.",
 			Returns: `a list of {"name", "description", "group"}`,
 			Kind:    tool.Read,
 		}, {
-			Name:    Describe[len(Prefix):],
+			Name:    describeEffect[len(toolsPrefix):],
 			Doc:     "Describe a tool that may be called.",
 			Params:  []tool.Param{name},
 			Returns: `{"name", "description", "group", "parameters": the JSON Schema of its arguments}`,
@@ -49,11 +47,11 @@ func Modules() []tool.Module {
 
 // The effects of the module.
 const (
-	Prefix   = "tools."
-	CallTool = "tools.call"
-	CallAll  = "tools.call_all"
-	List     = "tools.list"
-	Describe = "tools.describe"
+	toolsPrefix    = "tools."
+	callToolEffect = "tools.call"
+	callAllEffect  = "tools.call_all"
+	listEffect     = "tools.list"
+	describeEffect = "tools.describe"
 )
 
 // toolTarget returns the capability that a call of a tool takes. The gate checks whether a
@@ -68,7 +66,7 @@ func toolTarget(args *value.Dict) ([]tool.Capability, error) {
 
 // toolTargets returns the capabilities that calls of several tools take.
 func toolTargets(args *value.Dict) ([]tool.Capability, error) {
-	calls, err := ReadCalls(args)
+	calls, err := readNestedCalls(args)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +81,8 @@ func toolTargets(args *value.Dict) ([]tool.Capability, error) {
 	return takes, nil
 }
 
-// A Call is a call that a script asks for.
-type Call struct {
+// A nestedCall is a call that a script asks for.
+type nestedCall struct {
 	Tool string
 	Args *value.Dict
 }
@@ -92,13 +90,13 @@ type Call struct {
 // maxCallAll is how many calls tools.call_all makes.
 const maxCallAll = 100
 
-// ReadCalls reads the calls that tools.call_all makes.
-func ReadCalls(args *value.Dict) ([]Call, error) {
+// readNestedCalls reads the calls that tools.call_all makes.
+func readNestedCalls(args *value.Dict) ([]nestedCall, error) {
 	list := args.Elements("calls")
 	if len(list) > maxCallAll {
 		return nil, value.Errorf(value.Limit, "too many calls: %d, limit %d", len(list), maxCallAll)
 	}
-	calls := make([]Call, len(list))
+	calls := make([]nestedCall, len(list))
 	for i, v := range list {
 		var ok bool
 		if calls[i], ok = readCall(v); !ok {
@@ -110,7 +108,7 @@ func ReadCalls(args *value.Dict) ([]Call, error) {
 
 // readCall reads a pair of a name and optional arguments. No arguments can be an empty list,
 // which is what {} is in Lua.
-func readCall(v value.Value) (c Call, ok bool) {
+func readCall(v value.Value) (c nestedCall, ok bool) {
 	pair, _ := value.Elements(v)
 	if len(pair) == 0 || len(pair) > 2 {
 		return c, false
@@ -125,8 +123,8 @@ func readCall(v value.Value) (c Call, ok bool) {
 	return c, isList && len(list) == 0
 }
 
-// Result returns the result of a call that may have failed, for a script.
-func Result(v value.Value, err error) *value.Dict {
+// nestedResult returns the result of a call that may have failed, for a script.
+func nestedResult(v value.Value, err error) *value.Dict {
 	if err == nil {
 		return value.NewDict("ok", true, "value", v, "error", "", "error_type", "", "hint", "")
 	}

@@ -1,4 +1,4 @@
-package undos
+package host
 
 import (
 	"strings"
@@ -7,8 +7,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// NotRestored returns the error of a file that could not be restored because of a conflict.
-func NotRestored(run string, at tool.StepPath, err error) error {
+// errNotRestored returns the error of a file that could not be restored because of a conflict.
+func errNotRestored(run string, at tool.StepPath, err error) error {
 	text := value.ErrorOf(err, value.Conflict).Message()
 	if name, _, open := strings.Cut(text, " is open for writing in another process"); open {
 		return value.Errorf(value.Conflict, "%s was not restored: the file is open for writing in another process", name).
@@ -17,11 +17,11 @@ func NotRestored(run string, at tool.StepPath, err error) error {
 	for _, end := range []string{" has changed on disk ", " was changed by another process "} {
 		text, _, _ = strings.Cut(text, end)
 	}
-	return ChangedSince(run, at, text)
+	return errChangedSince(run, at, text)
 }
 
-// ChangedSince returns the error of a file that has changed since the run.
-func ChangedSince(run string, at tool.StepPath, name string) error {
+// errChangedSince returns the error of a file that has changed since the run.
+func errChangedSince(run string, at tool.StepPath, name string) error {
 	return value.Errorf(value.Conflict, "%s was not restored: the file has changed since step %s", name, at).
 		WithHint("to skip this step: cassidy runs undo %[1]s --skip; to undo only later steps: cassidy runs undo %[1]s --to STEP; in Go, set Undo.Skip or Undo.To", run)
 }

@@ -1,4 +1,4 @@
-package undos
+package host
 
 import (
 	"cmp"
@@ -12,31 +12,31 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Step is one step to undo.
-type Step struct {
+// A undoStep is one step to undo.
+type undoStep struct {
 	At   tool.StepPath
 	What string
 	Call *value.Dict // the note of a call whose tool declares an undo; else nil
 	when time.Time
 }
 
-// A Plan is what is to be undone of a run.
-type Plan struct {
-	Found   bool   // the run has the first step to undo, or a later one
-	Steps   []Step // those that can be undone, the last first
-	Lasting []Step // those that cannot, in the order of the run
+// A undoPlan is what is to be undone of a run.
+type undoPlan struct {
+	Found   bool       // the run has the first step to undo, or a later one
+	Steps   []undoStep // those that can be undone, the last first
+	Lasting []undoStep // those that cannot, in the order of the run
 }
 
-// PlanOf returns what is to be undone of the recorded steps of a run: those from the step from on,
+// undoPlanOf returns what is to be undone of the recorded steps of a run: those from the step from on,
 // or all if it is nil. function returns a function of the host by its name, or nil.
-func PlanOf(entries iter.Seq2[history.Entry, error], from tool.StepPath, function func(name string) *tool.Func) (Plan, error) {
-	p := Plan{Found: from == nil}
+func undoPlanOf(entries iter.Seq2[history.Entry, error], from tool.StepPath, function func(name string) *tool.Func) (undoPlan, error) {
+	p := undoPlan{Found: from == nil}
 	var outside []history.Entry
-	var calls []Step
+	var calls []undoStep
 	last := map[string]time.Time{} // when anything at or inside a step was last done
 	for e, err := range entries {
 		if err != nil {
-			return Plan{}, err
+			return undoPlan{}, err
 		}
 		for i := 1; i <= len(e.StepPath); i++ {
 			if at, t := e.StepPath[:i].String(), cmp.Or(e.Settled, e.Intended); t.After(last[at]) {
@@ -49,12 +49,12 @@ func PlanOf(entries iter.Seq2[history.Entry, error], from tool.StepPath, functio
 		p.Found = true
 		for _, n := range e.Notes {
 			if n.Text(gate.NoteUndo) != "" {
-				calls = append(calls, Step{At: e.StepPath, What: n.Text(gate.NoteUndo), Call: n})
+				calls = append(calls, undoStep{At: e.StepPath, What: n.Text(gate.NoteUndo), Call: n})
 			}
 		}
 		switch {
 		case e.Func == gate.CommitEffect && e.Err == nil && (!e.Unknown() || e.Change.Len() > 0), e.Outcome.Undo != nil:
-			p.Steps = append(p.Steps, Step{At: e.StepPath, What: e.Func, when: cmp.Or(e.Settled, e.Intended)})
+			p.Steps = append(p.Steps, undoStep{At: e.StepPath, What: e.Func, when: cmp.Or(e.Settled, e.Intended)})
 		case lasts(&e, function(e.Func)):
 			outside = append(outside, e)
 		}
@@ -64,22 +64,22 @@ func PlanOf(entries iter.Seq2[history.Entry, error], from tool.StepPath, functio
 		calls[i].when = last[calls[i].At.String()].Add(1) // after everything inside it
 	}
 	for _, e := range outside {
-		if !slices.ContainsFunc(calls, func(c Step) bool { return inside(e.StepPath, c.At) }) {
-			p.Lasting = append(p.Lasting, Step{At: e.StepPath, What: value.Clean(e.Func+"("+e.Args.String()+")", value.MaxErrorText)})
+		if !slices.ContainsFunc(calls, func(c undoStep) bool { return inside(e.StepPath, c.At) }) {
+			p.Lasting = append(p.Lasting, undoStep{At: e.StepPath, What: value.Clean(e.Func+"("+e.Args.String()+")", value.MaxErrorText)})
 		}
 	}
 	p.Steps = append(p.Steps, calls...)
-	slices.SortStableFunc(p.Steps, func(a, b Step) int {
+	slices.SortStableFunc(p.Steps, func(a, b undoStep) int {
 		return cmp.Or(b.when.Compare(a.when), slices.Compare(b.At, a.At))
 	})
 	return p, nil
 }
 
 // outermost returns the calls that are not inside another one: the undo of that one includes them.
-func outermost(calls []Step) []Step {
+func outermost(calls []undoStep) []undoStep {
 	all := slices.Clone(calls)
-	return slices.DeleteFunc(calls, func(c Step) bool {
-		return slices.ContainsFunc(all, func(by Step) bool { return len(by.At) < len(c.At) && inside(c.At, by.At) })
+	return slices.DeleteFunc(calls, func(c undoStep) bool {
+		return slices.ContainsFunc(all, func(by undoStep) bool { return len(by.At) < len(c.At) && inside(c.At, by.At) })
 	})
 }
 

@@ -1,6 +1,4 @@
-// Package boxes chooses the sandbox in which a script of a host runs, and keeps the tools that
-// a run has called in its record.
-package boxes
+package host
 
 import (
 	"context"
@@ -13,8 +11,8 @@ import (
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
-// Boxes are the sandboxes in which the scripts of a host run.
-type Boxes struct {
+// boxes are the sandboxes in which the scripts of a host run.
+type boxes struct {
 	Others  sandbox.Sandbox // nil: scripts cannot be run
 	Builtin sandbox.Sandbox // of built-in scripts; nil: they run in Others
 }
@@ -22,7 +20,7 @@ type Boxes struct {
 // Of returns the sandbox of a script from a location, or nil. A built-in script that declares
 // limits of memory or processor time, since it reads untrusted data, runs in the sandbox
 // that enforces them.
-func (b Boxes) Of(from tool.Location, l tool.Limits) sandbox.Sandbox {
+func (b boxes) Of(from tool.Location, l tool.Limits) sandbox.Sandbox {
 	if from == tool.Builtin && b.Builtin != nil && l.Memory == 0 && l.CPU == 0 {
 		return b.Builtin
 	}
@@ -30,7 +28,7 @@ func (b Boxes) Of(from tool.Location, l tool.Limits) sandbox.Sandbox {
 }
 
 // Runner returns a runner of the script that load returns. It calls load until that succeeds.
-func (b Boxes) Runner(from tool.Location, limits tool.Limits, load func() (tool.Script, error)) tool.Runner {
+func (b boxes) Runner(from tool.Location, limits tool.Limits, load func() (tool.Script, error)) tool.Runner {
 	box := b.Of(from, limits)
 	var loaded atomic.Pointer[tool.Script]
 	return func(ctx context.Context, c tool.Call, do tool.Effector) (tool.Outcome, error) {
@@ -49,21 +47,21 @@ func (b Boxes) Runner(from tool.Location, limits tool.Limits, load func() (tool.
 
 // The names in the note of a tool.
 const (
-	NoteTool    = "tool"
-	NoteHash    = "hash"
+	noteTool    = "tool"
+	noteHash    = "hash"
 	noteFrom    = "location"
 	noteGranted = "granted"
 	noteScript  = "script"
 )
 
-// Note returns the note of a tool with its script, for the record of a run that calls it.
-func Note(t *gate.Callee, s tool.Script) *value.Dict {
+// note returns the note of a tool with its script, for the record of a run that calls it.
+func note(t *gate.Callee, s tool.Script) *value.Dict {
 	granted := value.List(value.Map(t.Granted, func(c tool.Capability) value.Value { return c.String() }))
-	return value.NewDict(NoteTool, t.Name, NoteHash, t.Hash, noteFrom, string(t.Location), noteGranted, granted, noteScript, s.Value())
+	return value.NewDict(noteTool, t.Name, noteHash, t.Hash, noteFrom, string(t.Location), noteGranted, granted, noteScript, s.Value())
 }
 
-// Reviewed returns the script in a note if it is one of a project, which its user has reviewed.
-func Reviewed(note *value.Dict) (s tool.Script, ok bool) {
+// reviewed returns the script in a note if it is one of a project, which its user has reviewed.
+func reviewed(note *value.Dict) (s tool.Script, ok bool) {
 	if tool.Location(note.Text(noteFrom)) != tool.Project {
 		return s, false
 	}
@@ -72,8 +70,8 @@ func Reviewed(note *value.Dict) (s tool.Script, ok bool) {
 }
 
 // Revive returns a tool from its note.
-func (b Boxes) Revive(ctx context.Context, note *value.Dict) (*gate.Callee, tool.Runner, error) {
-	damaged := gate.Unrecorded(value.Errorf(value.Failed, "the record of the tool '%s' is damaged", value.Clean(note.Text(NoteTool), 80)))
+func (b boxes) Revive(ctx context.Context, note *value.Dict) (*gate.Callee, tool.Runner, error) {
+	damaged := gate.Unrecorded(value.Errorf(value.Failed, "the record of the tool '%s' is damaged", value.Clean(note.Text(noteTool), 80)))
 	kept, _ := note.Get(noteScript)
 	s, ok := tool.ReadScript(kept)
 	if !ok {
@@ -88,7 +86,7 @@ func (b Boxes) Revive(ctx context.Context, note *value.Dict) (*gate.Callee, tool
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &gate.Callee{Tool: &d.Tool, Location: from, Path: s.Path, Hash: note.Text(NoteHash)}
+	t := &gate.Callee{Tool: &d.Tool, Location: from, Path: s.Path, Hash: note.Text(noteHash)}
 	if t.Granted, err = rights.ReadCapabilities(note.Elements(noteGranted)); err != nil {
 		return nil, nil, damaged
 	}
