@@ -10,9 +10,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -137,7 +134,7 @@ func (t *turn) keepReply(more []model.Message, a *asked) error {
 	}
 	t.state.AddReply(a)
 	t.idle++
-	if !a.Empty() && question.Uncalled(t.toolChoice(), a.Calls) == "" {
+	if !a.Empty() && uncalled(t.toolChoice(), a.Calls) == "" {
 		t.idle = 0
 	}
 	t.replied, t.result.References = true, a.References
@@ -171,7 +168,7 @@ func (t *turn) keepCall(e tool.Effect, v *value.Dict, failure error) error {
 
 // keepTraces keeps the traces in an outcome.
 func (t *turn) keepTraces(v *value.Dict) error {
-	left, err := value.ToGo[traces.Recorded](v)
+	left, err := value.ToGo[conversation.Recorded](v)
 	if err == nil {
 		t.kept.Leave(left.Traces())
 	}
@@ -200,13 +197,13 @@ func (t *turn) keepOutcome(d decision.Decision, v *value.Dict, broken bool) erro
 // the memory, since it may have changed what was read.
 func (t *turn) remember(d decision.Decision, r tool.Result) {
 	offered := t.offered(d.Action)
-	if offered == nil || !recall.OnlyReads(offered) {
+	if offered == nil || !conversation.OnlyReads(offered) {
 		t.memory.Forget()
 	}
 	if offered != nil && r.Success {
 		if t.memory == nil {
-			t.memory = &recall.Memory{}
+			t.memory = &conversation.Memory{}
 		}
-		t.memory.Note(offered, recall.Key(offered, d.Input), r.Value, len(t.result.Calls)+1)
+		t.memory.Note(offered, conversation.Key(offered, d.Input), r.Value, len(t.result.Calls)+1)
 	}
 }

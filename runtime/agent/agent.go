@@ -14,10 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/sizes"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/hooks"
@@ -178,7 +175,7 @@ type Agent struct {
 	starts   bool // the tools include that of [Register]
 	format   decision.Format
 	program  host.Program // the policy; each turn runs a copy
-	sizes    *sizes.Sizes
+	sizes    *sizes
 	rules    *meter.Rules // of its turns
 	made     time.Time
 	schema   *structured.Schema // of Options.Schema, or nil
@@ -218,7 +215,7 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	}
 	a.opts.define()
 	l := meter.Limits{Ceilings: a.opts.Ceilings, Iterations: a.opts.Iterations}
-	a.rules = spent.Rules(l, l, meter.Asks{MaxTokens: a.opts.MaxTokens, Effort: a.opts.Effort, Temperature: a.opts.Temperature})
+	a.rules = usageRules(l, l, meter.Asks{MaxTokens: a.opts.MaxTokens, Effort: a.opts.Effort, Temperature: a.opts.Temperature})
 	if err := a.rules.Check(); err != nil {
 		return nil, err
 	}
@@ -227,7 +224,7 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	a.opts.Policy = cmp.Or(a.opts.Policy, "task")
 	settings.Policy = a.opts.Policy
 	a.recorded = settings
-	a.sizes = sizes.Of(a.opts.Model, a.opts.Budget, a.opts.MaxTokens)
+	a.sizes = sizesOf(a.opts.Model, a.opts.Budget, a.opts.MaxTokens)
 	a.opts.Depth = cmp.Or(a.opts.Depth, 1)
 	a.opts.MaxResult = cmp.Or(a.opts.MaxResult, DefaultResultText)
 	find := a.opts.Policies
@@ -257,7 +254,7 @@ func newAgent(h *host.Host, o *Options) (*Agent, error) {
 	if err := a.offer(a.opts.Tools); err != nil {
 		return nil, err
 	}
-	if err := question.CheckChoice(a.opts.ToolChoice, a.format, toolNames(a.tools)); err != nil {
+	if err := checkChoice(a.opts.ToolChoice, a.format, toolNames(a.tools)); err != nil {
 		return nil, err
 	}
 	if a.opts.Schema != nil {

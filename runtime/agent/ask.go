@@ -14,7 +14,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -196,8 +195,8 @@ func (t *turn) answered(r *model.Request, reply *model.Reply, err error) (*model
 		}
 		return &model.Reply{Thread: thread, Stop: model.StopEnd}, nil
 	case err == nil && reply.Stop == model.StopRefuse:
-		return nil, question.Blocked(name, reply.Text)
-	case err == nil && question.Uncalled(r.ToolChoice, reply.Calls) != "" && t.idle >= maxIdle:
+		return nil, blocked(name, reply.Text)
+	case err == nil && uncalled(r.ToolChoice, reply.Calls) != "" && t.idle >= maxIdle:
 		return nil, value.Errorf(value.Failed, "the model %s did not call a tool, even after %d reminders (tool choice: %q)", name, maxIdle, r.ToolChoice).
 			WithHint("not every server supports a tool choice: omit --tool-choice, and name the tool in the task; in Go, omit Options.ToolChoice")
 	}
@@ -240,7 +239,7 @@ func (s *Session) request(ctx context.Context, more []model.Message) (r *model.R
 	}
 	if host.Subscribed(ctx) {
 		host.Emit(ctx, tool.ModelAsk{Iteration: s.turn.result.Iterations, Messages: len(r.Messages), Tokens: s.state.Account.Used()})
-		question.Stream(r, func(e tool.Report) { host.Emit(ctx, e) })
+		stream(r, func(e tool.Report) { host.Emit(ctx, e) })
 	}
 	if !s.turn.hooks().Asks() {
 		return r, nil, nil

@@ -6,10 +6,9 @@ import (
 	"sync"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/background"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -70,7 +69,7 @@ func (t *turn) together(ctx context.Context, decisions []decision.Decision, belo
 		alone := c.answer == nil && !t.parallel(c.offered)
 		// The answer of an earlier call may have changed after calls that do more than read.
 		stale := c.answer != nil && c.answer.redundant && !onlyReads
-		repeated := c.offered != nil && known[recall.Key(c.offered, d.Input)]
+		repeated := c.offered != nil && known[conversation.Key(c.offered, d.Input)]
 		if i > 0 && (alone || stale || repeated) {
 			break
 		}
@@ -78,8 +77,8 @@ func (t *turn) together(ctx context.Context, decisions []decision.Decision, belo
 			break
 		}
 		if c.answer == nil {
-			onlyReads = onlyReads && recall.OnlyReads(c.offered)
-			known[recall.Key(c.offered, d.Input)] = recall.OnlyReads(c.offered)
+			onlyReads = onlyReads && conversation.OnlyReads(c.offered)
+			known[conversation.Key(c.offered, d.Input)] = conversation.OnlyReads(c.offered)
 		}
 	}
 	return group
@@ -87,7 +86,7 @@ func (t *turn) together(ctx context.Context, decisions []decision.Decision, belo
 
 // parallel reports whether calls of a tool may be made in parallel.
 func (t *turn) parallel(offered *tool.Tool) bool {
-	return !t.ends(offered) && (recall.OnlyReads(offered) || t.startsAgent(offered) || offered.Hints.Other[parallelHint])
+	return !t.ends(offered) && (conversation.OnlyReads(offered) || t.startsAgent(offered) || offered.Hints.Other[parallelHint])
 }
 
 // startsAgent reports whether a tool is that of [Register].
@@ -119,7 +118,7 @@ func (t *turn) numbered(ctx context.Context, c *plannedCall) context.Context {
 	if c.answer != nil || !t.startsAgent(c.offered) {
 		return ctx
 	}
-	return background.Reserve(ctx, t.kept.NextAgent(), "")
+	return reserve(ctx, t.kept.NextAgent(), "")
 }
 
 // conclude keeps the outcome of a call that was made, and returns it for the policy. A call that

@@ -6,9 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/background"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/sizes"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -32,7 +30,7 @@ func (o *Options) define() {
 
 // name makes the options those of the agent with a name, among Agents or those of the host. "" names
 // none. Its model is added to opened.
-func (o *Options) name(ctx context.Context, h *host.Host, name string, opened *sizes.Opened) error {
+func (o *Options) name(ctx context.Context, h *host.Host, name string, opened *openedModels) error {
 	agents := o.Agents
 	if agents == nil && name != "" {
 		agents = h.Agents()
@@ -46,7 +44,7 @@ func (o *Options) name(ctx context.Context, h *host.Host, name string, opened *s
 
 // become makes the options those of an agent that is started by its name. What its definition
 // sets takes precedence over what the caller has.
-func (o *Options) become(ctx context.Context, d *agentfile.Definition, opened *sizes.Opened) error {
+func (o *Options) become(ctx context.Context, d *agentfile.Definition, opened *openedModels) error {
 	o.As = d
 	o.Effort, o.Temperature = cmp.Or(d.Effort, o.Effort), cmp.Or(d.Temperature, o.Temperature)
 	if d.Iterations > 0 {
@@ -69,11 +67,11 @@ func (o *Options) become(ctx context.Context, d *agentfile.Definition, opened *s
 }
 
 // openModel makes the options those of an agent with the model of a name, and adds that to opened.
-func (o *Options) openModel(ctx context.Context, name string, opened *sizes.Opened) error {
+func (o *Options) openModel(ctx context.Context, name string, opened *openedModels) error {
 	if o.Models == nil {
 		return value.Errorf(value.Unavailable, "the model %s cannot be opened: the agent can use only its own model", name).WithHint("omit the model; in Go, set Options.Models")
 	}
-	m, err := o.Models(background.Outside(ctx), name)
+	m, err := o.Models(outside(ctx), name)
 	if err != nil {
 		return err
 	}
@@ -115,7 +113,7 @@ func (o *Options) withPolicy(d agentfile.Definition) agentfile.Definition {
 }
 
 // otherModel returns the model with a name for one request, or nil for "". It is opened once in a turn.
-func (t *turn) otherModel(ctx context.Context, name string) (*sizes.Sizes, error) {
+func (t *turn) otherModel(ctx context.Context, name string) (*sizes, error) {
 	o := t.agent.opts
 	if name == "" || t.others[name] != nil {
 		return t.others[name], nil
@@ -127,11 +125,11 @@ func (t *turn) otherModel(ctx context.Context, name string) (*sizes.Sizes, error
 		return nil, value.Errorf(value.Invalid, "agent.ask: the model %s does not support native calls, which this run uses", name).WithHint("use another --format, such as pure_json")
 	}
 	if t.others == nil {
-		t.others = map[string]*sizes.Sizes{}
+		t.others = map[string]*sizes{}
 	}
-	t.others[name] = sizes.Of(model.WithIdleTimeout(o.Model, max(0, o.Idle)), o.Budget, o.MaxTokens)
+	t.others[name] = sizesOf(model.WithIdleTimeout(o.Model, max(0, o.Idle)), o.Budget, o.MaxTokens)
 	return t.others[name], nil
 }
 
 // asks returns the model of the request in progress.
-func (t *turn) asks() *sizes.Sizes { return cmp.Or(t.other, t.agent.sizes) }
+func (t *turn) asks() *sizes { return cmp.Or(t.other, t.agent.sizes) }

@@ -7,7 +7,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
 	"github.com/cassidy-run/cassidy/runtime/hooks"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -142,7 +141,7 @@ func (k *kinds) reopen(ctx context.Context, h *host.Host, r *host.Recorded, by *
 	if err != nil {
 		return nil, err
 	}
-	before, recorded := spent.Recorded(ctx, h, r.ID, meter.Limits{Ceilings: settings.Ceilings, Iterations: settings.Iterations})
+	before, recorded := recordedUsage(ctx, h, r.ID, meter.Limits{Ceilings: settings.Ceilings, Iterations: settings.Iterations})
 	settings.Ceilings, settings.Iterations = recorded.Ceilings, recorded.Iterations
 	o, err := k.options(ctx, r, settings, by)
 	if err != nil {

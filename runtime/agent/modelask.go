@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/question"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -16,7 +15,7 @@ import (
 func ModelModule(open func(ctx context.Context) (model.Model, error)) tool.Module {
 	ask := functions.Ask()
 	ask.Do = func(ctx context.Context, e tool.Effect, g tool.Grant) (tool.Outcome, error) {
-		reply, err := question.Ask(ctx, open, e.Args, g)
+		reply, err := askQuestion(ctx, open, e.Args, g)
 		return tool.Outcome{Value: reply}, err
 	}
 	return tool.Module{

@@ -11,7 +11,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -232,7 +231,7 @@ func (s *Session) rebuild(ctx context.Context, r *host.Recorded, task string) er
 			return dialog.Unreadable("run '"+r.ID+"'", err)
 		}
 	}
-	t.result.Usage = spent.Of(used)
+	t.result.Usage = usageOf(used)
 	s.ended(t, r)
 	if t.replied {
 		s.state.Attached = nil

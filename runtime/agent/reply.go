@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -40,10 +39,6 @@ type CallRecord struct {
 	Error     string      // if it failed
 	Inferred  bool        // see decision.Decision
 }
-
-// Usage is what a turn used: all requests to models, with those of sub-agents, compactions and
-// scripts, and those before the turn was resumed.
-type Usage = spent.Usage
 
 // A Reason is why a turn ended.
 type Reason string

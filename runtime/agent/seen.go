@@ -3,13 +3,13 @@ package agent
 import (
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // Seen holds when the tools of a session last read and wrote a file. A zero time means never.
-type Seen = traces.Seen
+type Seen = conversation.Seen
 
 // Files returns the files that the tools of the session have read or written in calls that
 // have ended, by path in the project.

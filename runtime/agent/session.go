@@ -9,16 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/background"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/sizes"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/hooks"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
@@ -48,7 +43,7 @@ type Session struct {
 
 	reoffered bool // Offer has changed the tools
 
-	kept traces.Kept // files that calls have read or written, and sub-agents
+	kept conversation.Kept // files that calls have read or written, and sub-agents
 
 	seeing  sync.Mutex      // guards the fields below, which are also read during a turn
 	runID   string          // the run of the turn that is in progress, or comes next
@@ -127,13 +122,13 @@ type turn struct {
 	again   bool                    // the turn is resumed or replayed, or a part of such a run
 	working atomic.Int32            // number of sub-agents that work now
 	watches atomic.Int32            // watchFiles is on if it is not 0
-	spawned background.Work         // the agents of agent.spawn
+	spawned background              // the agents of agent.spawn
 	schema  *structured.Schema      // of the request in progress, or nil
-	other   *sizes.Sizes            // the model of the request in progress, if it is not that of the agent
-	others  map[string]*sizes.Sizes // by name: the models that requests have named
-	opened  sizes.Opened            // those models, to be closed
+	other   *sizes                  // the model of the request in progress, if it is not that of the agent
+	others  map[string]*sizes       // by name: the models that requests have named
+	opened  openedModels            // those models, to be closed
 	pending meter.Pending           // of the function of the policy that is in progress
-	memory  *recall.Memory          // nil before the first call
+	memory  *conversation.Memory    // nil before the first call
 }
 
 // Send sends a message and returns the reply of the model, after its calls of tools: one turn of
@@ -244,7 +239,7 @@ func (c *turnContext) Value(key any) any {
 func (t *turn) outcome(v value.Value, err error) (*Reply, error) {
 	t.kept.Leave(t.kept.Take()) // of a call without an outcome
 	err = t.judge(v, err)
-	t.result.Usage = spent.Of(t.meter.Total())
+	t.result.Usage = usageOf(t.meter.Total())
 	t.result.Thread, t.result.Usage.Estimated, t.result.Usage.Wall = t.state.Thread, t.state.Account.Used(), time.Since(t.agent.made)-t.begun
 	return &t.result, err
 }
@@ -322,7 +317,7 @@ func (t *turn) startEvent() *tool.RunStart {
 func (t *turn) endEvent(v value.Value, err error) tool.RunEnd {
 	err = t.judge(v, err)
 	r := &t.result
-	end := tool.RunEnd{Reason: string(r.Reason), Answer: r.Text, Success: r.Success(), Iterations: r.Iterations, Usage: spent.Of(t.meter.Total()).Dict()}
+	end := tool.RunEnd{Reason: string(r.Reason), Answer: r.Text, Success: r.Success(), Iterations: r.Iterations, Usage: usageOf(t.meter.Total()).Dict()}
 	if err != nil {
 		end.Error = value.ErrorOf(err, value.Failed).Message()
 	}

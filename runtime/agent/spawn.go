@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/cassidy-run/cassidy/internal/membudget"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/background"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/hooks"
@@ -50,20 +49,20 @@ func (t *turn) addSpawned(e tool.Effect, number int, recorded bool) {
 		Tool: stub.AgentTool, Args: args, Caller: tool.ByScript,
 		ID: t.runID + "/" + e.StepPath.Child(1).String(), StepPath: e.StepPath.Child(1),
 	}
-	t.spawned.Add(number, func(ctx context.Context) background.Result {
+	t.spawned.Add(number, func(ctx context.Context) taskResult {
 		t.watches.Add(1)
 		defer t.watches.Add(-1)
 		if recorded {
 			if err := t.hold(ctx, e); err != nil {
-				return background.Result{Err: err}
+				return taskResult{Err: err}
 			}
 		}
 		ctx, notes := hooks.Collect(ctx, c.StepPath, nil, nil) // they are recorded with the result
-		r, err := t.agent.host.Call(background.Reserve(ctx, number, e.Args.Text("model")), c)
+		r, err := t.agent.host.Call(reserve(ctx, number, e.Args.Text("model")), c)
 		if failure := t.holdResult(ctx, r.Value); err == nil && failure != nil {
 			r.Value, err = nil, membudget.Acted("the agent has ended, but there is no memory for its result", failure)
 		}
-		return background.Result{Value: r.Value, Notes: notes.Texts(), Err: err}
+		return taskResult{Value: r.Value, Notes: notes.Texts(), Err: err}
 	})
 }
 
@@ -89,7 +88,7 @@ func (t *turn) doWait(ctx context.Context, e tool.Effect) (value.Value, error) {
 		return nil, err
 	}
 	results, ends := value.List{}, error(nil)
-	t.spawned.Wait(ctx, numbers, func(r background.Result) {
+	t.spawned.Wait(ctx, numbers, func(r taskResult) {
 		if program.Final(r.Err) {
 			ends = r.Err
 		}

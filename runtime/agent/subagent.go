@@ -6,11 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/background"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/functions"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/sizes"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -63,12 +61,12 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 	if above != nil {
 		o.Agents = above.agent.opts.Agents
 	}
-	number, modelName := background.Reserved(ctx)
+	number, modelName := reserved(ctx)
 	replayed := h.ReplayOf(ctx)
 	if replayed != "" {
 		o.Tools, o.Models = []string{}, func(context.Context, string) (model.Model, error) { return o.Model, nil } // no model is asked
 	}
-	var opened sizes.Opened
+	var opened openedModels
 	defer opened.Close()
 	err := o.name(ctx, h, args.Text(roster.Param), &opened)
 	if err == nil && modelName != "" {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/meter"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/spent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -22,8 +21,8 @@ func Metered(ctx context.Context, h *host.Host, p *host.Program, c Ceilings) (me
 	if err != nil {
 		return nil, nil, err
 	}
-	before, recorded := spent.Recorded(ctx, h, p.ID, meter.Limits{Ceilings: s.Ceilings})
-	r := spent.Rules(meter.Limits{Ceilings: c.Or(recorded.Ceilings)}, recorded, meter.Asks{MaxTokens: s.MaxTokens, Effort: s.Effort, Temperature: s.Temperature})
+	before, recorded := recordedUsage(ctx, h, p.ID, meter.Limits{Ceilings: s.Ceilings})
+	r := usageRules(meter.Limits{Ceilings: c.Or(recorded.Ceilings)}, recorded, meter.Asks{MaxTokens: s.MaxTokens, Effort: s.Effort, Temperature: s.Temperature})
 	m, end := meter.New(meter.Of(ctx), r, before), p.End
 	p.End = func(v value.Value, err error) tool.RunEnd {
 		e := tool.RunEnd{Success: err == nil}
@@ -32,16 +31,16 @@ func Metered(ctx context.Context, h *host.Host, p *host.Program, c Ceilings) (me
 		} else if err != nil {
 			e.Error = value.ErrorOf(err, value.Failed).Message()
 		}
-		e.Usage = spent.Of(m.Total()).Dict()
+		e.Usage = usageOf(m.Total()).Dict()
 		return e
 	}
-	return meter.With(ctx, m), func() Usage { return spent.Of(m.Total()) }, r.Check()
+	return meter.With(ctx, m), func() Usage { return usageOf(m.Total()) }, r.Check()
 }
 
 // StepUsage returns what a recorded step of a run used of models, from its outcome and its notes.
 // What a run used is the sum of its steps.
 func StepUsage(outcome value.Value, notes []*value.Dict) Usage {
-	return spent.Of(meter.Step(outcome, notes))
+	return usageOf(meter.Step(outcome, notes))
 }
 
 // checkPrice fails if the cost of a turn is bounded, but the price of the model is not known.

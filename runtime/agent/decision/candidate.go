@@ -7,8 +7,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/fields"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/markup"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/offered"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -147,7 +145,7 @@ const cutOff = "the reply was cut off before the end of the call"
 func (s *reader) completeArgs(calls []Decision) bool {
 	return !slices.ContainsFunc(calls, func(d Decision) bool {
 		t := s.tools.Find(d.Action)
-		return t == nil || offered.Missing(t, d.Input) != ""
+		return t == nil || missing(t, d.Input) != ""
 	})
 }
 
@@ -169,18 +167,18 @@ func (s *reader) broken(c candidate, p *jsonReader, err *loose.Fault) {
 }
 
 // is reports whether the name of a tag contains a word of a class.
-func (s *reader) is(m markup.Mark, c phrases.Class) bool {
+func (s *reader) is(m mark, c phrases.Class) bool {
 	return slices.ContainsFunc(s.words.Of(c), func(name string) bool { return strings.Contains(m.Name, name) })
 }
 
-func (s *reader) beginsCall(m markup.Mark) bool {
+func (s *reader) beginsCall(m mark) bool {
 	return s.is(m, phrases.CallTag) && !s.is(m, phrases.OtherTag) && m.Name[0] != '/'
 }
 
 // vendorTag reads the calls after a tag that only calls have. If anything else follows, the text
 // only mentions the tag.
 func (s *reader) vendorTag(start int) int {
-	m, ok := markup.MarkAt(s.text, start)
+	m, ok := markAt(s.text, start)
 	if !ok || !s.beginsCall(m) || quotedAt(s.text, start) {
 		return start
 	}
@@ -236,7 +234,7 @@ func (s *reader) skipWrappers(at int) int {
 func (s *reader) skipMarks(at int) int {
 	for {
 		at = prose.SkipSpace(s.text, at)
-		m, ok := markup.MarkAt(s.text, at)
+		m, ok := markAt(s.text, at)
 		switch {
 		case ok && (s.is(m, phrases.InnerTag) || s.beginsCall(m)):
 			at = m.End
@@ -284,7 +282,7 @@ func (s *reader) taggedCall(c candidate, at int) (int, bool) {
 		return at, false
 	}
 	if i := prose.SkipSpace(s.text, next); strings.HasPrefix(s.text[i:], "<arg_key>") {
-		texts, end, err := markup.Elements(s.text, i, s.ends)
+		texts, end, err := elements(s.text, i, s.ends)
 		if n := len(texts); n%2 == 1 && n > 1 {
 			end = texts[n-1].At
 		}
@@ -361,7 +359,7 @@ func (s *reader) closingTag(at int) int {
 			at = i + 3
 			continue
 		}
-		m, ok := markup.MarkAt(s.text, i)
+		m, ok := markAt(s.text, i)
 		if !ok || m.Name == "" || s.endsThinking(i) > 0 || s.beginsCall(m) || m.Name == "channel" || m.Name == "start" || m.Name[0] != '/' && prose.IsWord(s.text[i+1]) && !s.is(m, phrases.OtherTag) {
 			return at
 		}
@@ -371,7 +369,7 @@ func (s *reader) closingTag(at int) int {
 
 // channel reads <|channel|>commentary to=functions.NAME ...<|message|>{...}.
 func (s *reader) channel(at int) int {
-	m, ok := markup.MarkAt(s.text, at)
+	m, ok := markAt(s.text, at)
 	if !ok || m.Name != "channel" && m.Name != "start" {
 		return at
 	}
@@ -440,7 +438,7 @@ func (s *reader) writtenCall(t *tool.Tool, name string, at int, inTags bool) (sh
 	}
 	switch {
 	case i < len(s.text) && s.text[i] == '(':
-		args, end, err := offered.BracketArgs(t, loose.New(s.text, i+1, s.ends))
+		args, end, err := bracketArgs(t, loose.New(s.text, i+1, s.ends))
 		if err != nil {
 			return shape{}, i, err
 		}
@@ -457,7 +455,7 @@ func (s *reader) writtenCall(t *tool.Tool, name string, at int, inTags bool) (sh
 		return shape{}, i, &loose.Fault{At: p.At, What: cutOff}
 	}
 	args := v.(*value.Dict)
-	if !inTags && offered.Missing(t, args) == "" && (!offered.Fits(t, args) || args.Len() == 0 && i > at) {
+	if !inTags && missing(t, args) == "" && (!fits(t, args) || args.Len() == 0 && i > at) {
 		return shape{}, at, nil // a block of a program
 	}
 	d := s.foreign(t, name)
@@ -485,7 +483,7 @@ func (s *reader) namedTag(at int) int {
 		return at
 	}
 	head, body := s.text[at+1:at+1+end], at+end+2
-	tag, name := markup.Head(head)
+	tag, name := headOf(head)
 	tag = tag[strings.IndexByte(tag, ':')+1:]
 	own := name == "" && !s.inFence // the tag is the name of the tool
 	if own {
@@ -502,7 +500,7 @@ func (s *reader) namedTag(at int) int {
 		s.addShape(c, sh, err)
 		return c.end
 	}
-	list, next, err := markup.Elements(s.text, body, s.ends)
+	list, next, err := elements(s.text, body, s.ends)
 	args := &value.Dict{}
 	for _, e := range list {
 		if own {
@@ -528,7 +526,7 @@ func (s *reader) namedTag(at int) int {
 // elements reads <name>NAME</name><input>{...}</input>. The tags are any keys that calls have in
 // JSON.
 func (s *reader) elements(c candidate, at int) (int, bool) {
-	list, end, err := markup.Elements(s.text, at, s.ends)
+	list, end, err := elements(s.text, at, s.ends)
 	if err != nil || len(list) != 2 || !slices.Contains(s.words.Of(phrases.NameKey), list[0].Tag) || !slices.Contains(s.words.Of(phrases.ArgsKey), list[1].Tag) {
 		return at, false
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/fields"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/offered"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -67,7 +66,7 @@ func (s *reader) fieldLines(start int) int {
 	for i := range c.calls {
 		c.calls[i].Format = Other
 		c.calls[i].Repaired = append(c.calls[i].Repaired, fixedTags)
-		if name := offered.Missing(t, c.calls[i].Input); c.err == nil && name != "" {
+		if name := missing(t, c.calls[i].Input); c.err == nil && name != "" {
 			c.err = &loose.Fault{At: start, What: "the call of " + t.Name + " has no argument " + name + ": it is required"}
 		}
 	}
@@ -90,7 +89,7 @@ func (s *reader) endingLines(b *fields.Block, start int) int {
 // called, or only shows the format.
 func (s *reader) blockCandidate(b *fields.Block, start int) (candidate, bool) {
 	c := candidate{start: start, end: b.End, rank: ours, err: b.Err}
-	name := offered.PlainName(b.Action)
+	name := plainName(b.Action)
 	t := s.tools.FindFold(name)
 	switch {
 	case b.Err != nil:
@@ -99,7 +98,7 @@ func (s *reader) blockCandidate(b *fields.Block, start int) (candidate, bool) {
 		end, ends := ending(name, b.Status, b.Reasoning, b.Input)
 		c.calls = []Decision{end}
 		return c, ends
-	case t == nil && (offered.IsStandIn(name) || name == "" && !b.HasInput()):
+	case t == nil && (isStandIn(name) || name == "" && !b.HasInput()):
 		return c, false
 	case name == "":
 		c.err = &loose.Fault{At: start, What: "the decision has no ACTION: expected the name of a tool"}
@@ -124,7 +123,7 @@ func (s *reader) blockCandidate(b *fields.Block, start int) (candidate, bool) {
 		c.err = &loose.Fault{At: b.End, What: "the text ends before the INPUT of the decision"}
 	case b.Stray != nil && (t == nil || len(t.Params) > 0):
 		c.err = b.Stray
-	case b.Cut && (t == nil || offered.Missing(t, d.Input) != ""):
+	case b.Cut && (t == nil || missing(t, d.Input) != ""):
 		c.err = &loose.Fault{At: b.End, What: "the INPUT is not closed"}
 	}
 	c.calls = []Decision{d}

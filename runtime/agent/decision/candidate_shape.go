@@ -7,7 +7,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/fields"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/offered"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -83,11 +82,11 @@ func (s *reader) ourCall(d *value.Dict) shape {
 	}
 	name, ok := action.(string)
 	switch {
-	case offered.IsStandIn(name):
+	case isStandIn(name):
 		return shape{} // the form itself
-	case has && action == nil, ok && s.tools.FindFold(name) == nil && (fields.IsNobody(name) || isEnd(name)), offered.PlainName(name) == "" && endsEmpty(d):
+	case has && action == nil, ok && s.tools.FindFold(name) == nil && (fields.IsNobody(name) || isEnd(name)), plainName(name) == "" && endsEmpty(d):
 		return s.ending(name, d)
-	case !ok || offered.PlainName(name) == "":
+	case !ok || plainName(name) == "":
 		return wrong(true, "the decision has no action: expected the name of a tool")
 	}
 	one := Decision{Kind: ToolCall, Format: PureJSON}
@@ -155,7 +154,7 @@ func (s *reader) namedShape(d *value.Dict, key, name string) shape {
 	flat := without(d, key)
 	for _, argsKey := range s.words.Of(phrases.ArgsKey) {
 		v, ok := d.Get(argsKey)
-		if !ok || !s.onlyKeys(d, key, argsKey) && offered.Fits(t, flat) { // the tool has a parameter of this name
+		if !ok || !s.onlyKeys(d, key, argsKey) && fits(t, flat) { // the tool has a parameter of this name
 			continue
 		}
 		if !s.onlyKeys(d, key, argsKey) {
@@ -163,7 +162,7 @@ func (s *reader) namedShape(d *value.Dict, key, name string) shape {
 		}
 		args, nested, ok := loose.DictOf(v)
 		if text, isText := v.(string); isText && !ok && strings.HasSuffix(argsKey, "_input") {
-			args, ok = offered.OnlyArg(t, text)
+			args, ok = onlyArg(t, text)
 		}
 		if !ok {
 			return wrong(false, "the %s of %s: expected a JSON object but got %s", argsKey, t.Name, value.TypeOf(v))
@@ -175,7 +174,7 @@ func (s *reader) namedShape(d *value.Dict, key, name string) shape {
 	}
 	// The other keys must be exactly the tool's arguments. A name without arguments is a call
 	// only under a key that implies it.
-	if !offered.Fits(t, flat) || flat.Len() == 0 && (key == "name" || key == "function") {
+	if !fits(t, flat) || flat.Len() == 0 && (key == "name" || key == "function") {
 		return shape{}
 	}
 	return s.called(t, flat, one)
@@ -188,7 +187,7 @@ func (s *reader) keyedShape(d *value.Dict) shape {
 	for k, v := range d.All() {
 		t := s.tools.Find(k.(string))
 		args, ok := v.(*value.Dict)
-		if t == nil || !ok || !offered.Fits(t, args) || args.Len() == 0 && d.Len() > 1 {
+		if t == nil || !ok || !fits(t, args) || args.Len() == 0 && d.Len() > 1 {
 			return shape{}
 		}
 		one := s.called(t, args, s.foreign(t, k.(string)))
@@ -217,13 +216,13 @@ func (s *reader) called(t *tool.Tool, args *value.Dict, d Decision) shape {
 	if _, own := t.Param("properties"); isSchema && !own {
 		return shape{}
 	}
-	required := offered.Required(t)
+	required := required(t)
 	for _, p := range required {
-		if v, _ := args.Get(p.Name); s.off != "stand-ins" && offered.IsStandInFor(p.Name, v) {
+		if v, _ := args.Get(p.Name); s.off != "stand-ins" && isStandInFor(p.Name, v) {
 			return shape{}
 		}
 	}
-	if name := offered.Missing(t, args); name != "" {
+	if name := missing(t, args); name != "" {
 		return wrong(false, "the call of %s has no argument %s: it is required", t.Name, name)
 	}
 	for i, p := range required { // the first one is a name or a path; later ones may be empty
@@ -242,7 +241,7 @@ func (s *reader) called(t *tool.Tool, args *value.Dict, d Decision) shape {
 func (s *reader) actionName(name string, d *Decision) string {
 	t := s.tools.FindFold(name)
 	if t == nil {
-		return offered.PlainName(name)
+		return plainName(name)
 	}
 	if t.Name != strings.TrimSpace(name) {
 		d.Repaired = append(d.Repaired, fixedName)

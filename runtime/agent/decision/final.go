@@ -6,7 +6,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/fields"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/offered"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -31,7 +30,7 @@ func endsEmpty(d *value.Dict) bool {
 
 // isEnd reports whether an action that is not the name of a tool means the end of the task.
 func isEnd(name string) bool {
-	return slices.Contains(ends, strings.ReplaceAll(strings.ToLower(offered.PlainName(name)), "-", "_"))
+	return slices.Contains(ends, strings.ReplaceAll(strings.ToLower(plainName(name)), "-", "_"))
 }
 
 // ending returns the end that a decision without a call means, if it means one.

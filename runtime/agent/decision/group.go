@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/markup"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 )
@@ -104,7 +103,7 @@ func (s *reader) likeCallWithin(from, end int) *loose.Fault {
 	line := false // only white space is before the position on its line
 	for at := from; at < end; at++ {
 		c := s.text[at]
-		if m, ok := markup.MarkAt(s.text, at); ok && (m.Name == "" || m.Name[0] == '/' || !prose.IsWord(s.text[at+1]) || s.beginsCall(m) || s.is(m, phrases.InnerTag)) {
+		if m, ok := markAt(s.text, at); ok && (m.Name == "" || m.Name[0] == '/' || !prose.IsWord(s.text[at+1]) || s.beginsCall(m) || s.is(m, phrases.InnerTag)) {
 			at = m.End - 1
 			continue
 		}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/markup"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 )
 
@@ -104,7 +103,7 @@ func withoutTags(line string) (said string, tags bool) {
 	var b strings.Builder
 	for at := 0; at < len(line); {
 		end := at
-		if m, ok := markup.MarkAt(line, at); ok {
+		if m, ok := markAt(line, at); ok {
 			end = m.End
 		} else if line[at] == '<' {
 			end += strings.IndexByte(line[at:min(len(line), at+maxTag)], '>') + 1

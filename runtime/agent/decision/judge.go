@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/markup"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 )
@@ -455,7 +454,7 @@ func (s *reader) before(between string) string {
 	text := strings.Trim(prose.Plain(between[max(0, len(between)-wordsWindow):]), "` \t\r\n")
 	for {
 		i := max(strings.LastIndexByte(text, '<'), 0)
-		if m, ok := markup.MarkAt(text, i); !ok || !s.beginsCall(m) || m.End < len(text) {
+		if m, ok := markAt(text, i); !ok || !s.beginsCall(m) || m.End < len(text) {
 			return text
 		}
 		text = strings.TrimSpace(text[:i])

@@ -3,7 +3,6 @@ package decision
 import (
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/offered"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 )
@@ -29,6 +28,6 @@ func (s *reader) inferred() (Decision, bool) {
 	if !does || s.words.Has(said, phrases.Inferring) || s.words.Has(said, phrases.Example) || strings.ContainsAny(said, "?{}") || s.wasHeard(text) {
 		return Decision{}, false
 	}
-	args, ok := offered.ArgsFromText(t, text)
+	args, ok := argsFromText(t, text)
 	return Decision{Kind: ToolCall, Action: t.Name, Input: args, Texts: true, Status: Continue, Format: Other, Inferred: true}, ok
 }

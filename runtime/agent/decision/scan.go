@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/offered"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 )
@@ -34,7 +33,7 @@ type reader struct {
 	text  string
 	o     Options
 	cut   bool // the end of the reply is known to be cut off
-	tools offered.Tools
+	tools offered
 	ends  *loose.Finder
 
 	found    []candidate
@@ -60,7 +59,7 @@ type reader struct {
 
 func newReader(text string, o Options) *reader {
 	return &reader{
-		text: text, o: o, tools: offered.New(o.Tools), ends: loose.NewFinder(text),
+		text: text, o: o, tools: offeredTools(o.Tools), ends: loose.NewFinder(text),
 		nameKey: keyPlace{class: phrases.NameKey, start: -1}, argsKey: keyPlace{class: phrases.ArgsKey, start: -1},
 	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/fields"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/markup"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -99,7 +98,7 @@ func (s *reader) likeCall(at int, line bool) (*loose.Fault, int) {
 		if _, ok := fields.Tag(s.text, at); ok && !quotedAt(s.text, at) {
 			return &loose.Fault{At: at, What: looksOther}, len(s.text)
 		}
-		if m, ok := markup.MarkAt(s.text, at); ok && s.beginsCall(m) && !quotedAt(s.text, at) {
+		if m, ok := markAt(s.text, at); ok && s.beginsCall(m) && !quotedAt(s.text, at) {
 			if i := s.skipMarks(m.End); i < len(s.text) && s.text[i] == '{' {
 				if f, end := s.likeJSON(i); f != nil {
 					return f, s.closingTag(end)

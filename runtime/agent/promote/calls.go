@@ -6,7 +6,7 @@ import (
 
 	"go.starlark.net/syntax"
 
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/names"
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -17,7 +17,7 @@ var moduleWords = []string{"call", "call_all", "list", "describe"}
 // toolOf returns the tool that an expression of the program names, or nil.
 func (w *writer) toolOf(x syntax.Expr) *tool.Tool {
 	name := nameOf(x)
-	if name == "" || w.bound[name] > 0 || names.IsPredeclared(name) {
+	if name == "" || w.bound[name] > 0 || prose.IsPredeclared(name) {
 		return nil
 	}
 	i := slices.IndexFunc(w.Tools, func(t tool.Tool) bool { return isNameOf(t.Name, name) })
@@ -30,7 +30,7 @@ func (w *writer) toolOf(x syntax.Expr) *tool.Tool {
 // isNameOf reports whether written is the name of a tool or a parameter in a program: further
 // _ at the end distinguish it from other names.
 func isNameOf(name, written string) bool {
-	plain := names.Identifier(name)
+	plain := prose.Identifier(name)
 	return written == plain || strings.TrimRight(written, "_") == plain
 }
 
@@ -158,7 +158,7 @@ func (w *writer) nameArguments(args []syntax.Expr, t *tool.Tool) error {
 }
 
 // canName reports whether a script can write a name before =.
-func canName(name string) bool { return isNameOf(name, name) && !names.IsKeyword(name) }
+func canName(name string) bool { return isNameOf(name, name) && !prose.IsKeyword(name) }
 
 // positions returns the parameters of a tool in the order of positional arguments in
 // programs: the required ones first.

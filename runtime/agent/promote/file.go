@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/internal/scan"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/names"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -54,7 +53,7 @@ func (w *writer) file() string {
 // otherwise.
 func (w *writer) handler(body string) string {
 	name := tool.Key(w.Name)
-	used := names.IsKeyword(name) || names.IsPredeclared(name)
+	used := prose.IsKeyword(name) || prose.IsPredeclared(name)
 	s := scan.New(body)
 	for t := s.Next(); t.Kind != scan.EndOfText; t = s.Next() {
 		used = used || t.Text == name

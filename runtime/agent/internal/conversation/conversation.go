@@ -8,7 +8,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -169,7 +168,7 @@ func (s *State) AddCall(id, name string, o *Outcome) {
 		result := o.ToolResult()
 		said = result.Text()
 	}
-	s.Heard = recall.Hear(s.Heard, said)
+	s.Heard = Hear(s.Heard, said)
 	s.Made = append(s.Made, Call{
 		CallResult: prompt.CallResult{ID: id, Text: o.Text}, Media: prompt.ShownMedia(name, o.Result, o.Shown),
 		now: true, Success: o.Success, Last: o.Complete,

@@ -11,7 +11,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
@@ -83,7 +82,7 @@ func TestRecord(t *testing.T) {
 	s.AddCall("1", "look", &conversation.Outcome{Success: true, Made: true, Result: "found", Text: "one"})
 	s.Marks.Add(flow.Source{What: "a page"})
 	options := &value.Dict{}
-	if err := s.Record(options, []string{"look"}, map[string]traces.Seen{}); err != nil {
+	if err := s.Record(options, []string{"look"}, map[string]conversation.Seen{}); err != nil {
 		t.Fatal(err)
 	}
 	r := &host.Recorded{Run: history.Run{ID: "chat--2", Args: value.NewDict(conversation.TaskArg, "go on"), Options: options}}

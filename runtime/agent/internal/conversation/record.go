@@ -7,8 +7,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/recall"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/traces"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/internal/flow"
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -42,7 +40,7 @@ type before struct {
 
 // Record adds the state to the options of the run of a turn, with the tools that the model may call
 // and the files that it knows.
-func (s *State) Record(options *value.Dict, tools []string, files map[string]traces.Seen) error {
+func (s *State) Record(options *value.Dict, tools []string, files map[string]Seen) error {
 	messages, err := dialog.Pack(s.Messages)
 	if err != nil {
 		return err
@@ -153,7 +151,7 @@ func (t *Turn) Before(empty State) State {
 	s.Turns, s.Iterations = int(b.Turns), int(b.Iterations)
 	s.Question, s.Told, s.Thread, s.Messages, s.Made = b.Question, b.Told, b.Thread, t.messages, b.Made
 	for _, text := range b.Heard {
-		s.Heard = recall.Hear(s.Heard, text)
+		s.Heard = Hear(s.Heard, text)
 	}
 	s.Account.Restore(b.Counts)
 	s.Marks = &flow.Marks{}
@@ -162,7 +160,7 @@ func (t *Turn) Before(empty State) State {
 }
 
 // Files returns the files that the model knew before the turn.
-func (t *Turn) Files() traces.Traces {
-	files := traces.Recorded{Read: t.before.Read, Wrote: t.before.Wrote}
+func (t *Turn) Files() Traces {
+	files := Recorded{Read: t.before.Read, Wrote: t.before.Wrote}
 	return files.Traces()
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/names"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -67,7 +66,7 @@ func BindTools(tools []tool.Tool) []Function {
 		for _, required := range []bool{true, false} {
 			for j := range params {
 				if params[j].Required == required {
-					f.params = append(f.params, parameter{&params[j], inside.take(params[j].Name, names.IsKeyword)})
+					f.params = append(f.params, parameter{&params[j], inside.take(params[j].Name, prose.IsKeyword)})
 				}
 			}
 		}
@@ -78,7 +77,7 @@ func BindTools(tools []tool.Tool) []Function {
 
 // isReserved reports whether a name has a meaning in every program.
 func isReserved(name string) bool {
-	return names.IsKeyword(name) || names.IsPredeclared(name) || name == "main" || name == "result"
+	return prose.IsKeyword(name) || prose.IsPredeclared(name) || name == "main" || name == "result"
 }
 
 // A nameSet is a set of used names.
@@ -86,7 +85,7 @@ type nameSet map[string]bool
 
 // take makes a name one that a program can write, which nothing else has.
 func (n nameSet) take(name string, reserved func(string) bool) string {
-	for name = names.Identifier(name); n[name] || reserved(name); {
+	for name = prose.Identifier(name); n[name] || reserved(name); {
 		name += "_"
 	}
 	n[name] = true

@@ -1,4 +1,4 @@
-package recall
+package conversation
 
 // maxHeard is the limit of the kept outputs of tools, in bytes. It is more than a conversation can
 // hold.

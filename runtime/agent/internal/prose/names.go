@@ -1,11 +1,8 @@
-// Package names has the rules for names in programs in Starlark.
-package names
+package prose
 
 import (
 	"slices"
 	"strings"
-
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 )
 
 // IsKeyword reports whether a name is a keyword or a reserved word of Starlark.
@@ -22,7 +19,7 @@ func IsPredeclared(name string) bool {
 // than letters and digits are _.
 func Identifier(name string) string {
 	name = strings.Map(func(r rune) rune {
-		if r < 128 && prose.IsWord(byte(r)) {
+		if r < 128 && IsWord(byte(r)) {
 			return r
 		}
 		return '_'

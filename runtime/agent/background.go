@@ -1,6 +1,4 @@
-// Package background runs work beside a turn: work has a number, is started once, and is waited
-// for or stopped.
-package background
+package agent
 
 import (
 	"context"
@@ -14,18 +12,18 @@ import (
 // most is how much work is done at a time. Other work waits.
 const most = 8
 
-// A Do does some work.
-type Do func(ctx context.Context) Result
+// A backgroundTask does some work.
+type backgroundTask func(ctx context.Context) taskResult
 
-// A Result is the result of work: a value or an error.
-type Result struct {
+// A taskResult is the result of work: a value or an error.
+type taskResult struct {
 	Value value.Value
 	Notes []string // of hooks, on the work
 	Err   error
 }
 
-// Work is the work of a turn. The zero value is ready to use. It is safe for concurrent use.
-type Work struct {
+// background is the work of a turn. The zero value is ready to use. It is safe for concurrent use.
+type background struct {
 	mu   sync.Mutex
 	jobs []*job
 	free chan struct{}
@@ -36,19 +34,19 @@ type Work struct {
 const cost = 64 << 10
 
 // Hold takes memory for a piece of work with arguments of n bytes, in the tree of the call with ctx.
-func (w *Work) Hold(ctx context.Context, n int) error {
+func (w *background) Hold(ctx context.Context, n int) error {
 	return w.scope(ctx).Take(ctx, int64(cost+membudget.Copies*n))
 }
 
 // HoldResult takes memory for a result of n bytes.
-func (w *Work) HoldResult(ctx context.Context, n int) error {
+func (w *background) HoldResult(ctx context.Context, n int) error {
 	if n <= membudget.Small {
 		return nil // cost has it
 	}
 	return w.scope(ctx).Take(ctx, int64(membudget.Copies*n))
 }
 
-func (w *Work) scope(ctx context.Context) *membudget.Scope {
+func (w *background) scope(ctx context.Context) *membudget.Scope {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.held.Host() == nil {
@@ -60,22 +58,22 @@ func (w *Work) scope(ctx context.Context) *membudget.Scope {
 // A job is one piece of work.
 type job struct {
 	number int
-	do     Do
+	do     backgroundTask
 	taken  bool          // its result was taken
 	ended  chan struct{} // nil until it is started; closed when it has ended
 	cancel context.CancelFunc
-	result Result
+	result taskResult
 }
 
 // Add adds work without starting it.
-func (w *Work) Add(number int, do Do) {
+func (w *background) Add(number int, do backgroundTask) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.jobs = append(w.jobs, &job{number: number, do: do})
 }
 
 // Start starts the work with a number, unless it was started.
-func (w *Work) Start(ctx context.Context, number int) {
+func (w *background) Start(ctx context.Context, number int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if j := w.find(number); j != nil {
@@ -83,14 +81,14 @@ func (w *Work) Start(ctx context.Context, number int) {
 	}
 }
 
-func (w *Work) find(number int) *job {
+func (w *background) find(number int) *job {
 	if i := slices.IndexFunc(w.jobs, func(j *job) bool { return j.number == number }); i >= 0 {
 		return w.jobs[i]
 	}
 	return nil
 }
 
-func (w *Work) start(ctx context.Context, j *job) {
+func (w *background) start(ctx context.Context, j *job) {
 	if j.ended != nil {
 		return
 	}
@@ -113,7 +111,7 @@ func (w *Work) start(ctx context.Context, j *job) {
 }
 
 // Take marks the result of work as taken. It reports false if there is no such work.
-func (w *Work) Take(number int) bool {
+func (w *background) Take(number int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	j := w.find(number)
@@ -124,7 +122,7 @@ func (w *Work) Take(number int) bool {
 }
 
 // TakeAll marks the results of all work as taken, and returns the numbers of those that were not.
-func (w *Work) TakeAll() []int {
+func (w *background) TakeAll() []int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var numbers []int
@@ -139,7 +137,7 @@ func (w *Work) TakeAll() []int {
 
 // Wait starts the work with these numbers, unless it was started, and calls each with the result
 // of each when all have ended.
-func (w *Work) Wait(ctx context.Context, numbers []int, each func(Result)) {
+func (w *background) Wait(ctx context.Context, numbers []int, each func(taskResult)) {
 	w.mu.Lock()
 	var jobs []*job
 	for _, n := range numbers {
@@ -159,7 +157,7 @@ func (w *Work) Wait(ctx context.Context, numbers []int, each func(Result)) {
 
 // End returns when all work has ended. Work that is in progress is stopped, or first continues to its
 // own end if it may finish.
-func (w *Work) End(finish bool) {
+func (w *background) End(finish bool) {
 	w.mu.Lock()
 	jobs := slices.Clone(w.jobs)
 	w.mu.Unlock()
@@ -179,7 +177,7 @@ func (w *Work) End(finish bool) {
 }
 
 // Dict returns the result for a script.
-func (r *Result) Dict() *value.Dict {
+func (r *taskResult) Dict() *value.Dict {
 	notes := value.List(value.Map(r.Notes, func(text string) value.Value { return text }))
 	if r.Err == nil {
 		return value.NewDict("ok", true, "value", r.Value, "error", "", "error_type", "", "notes", notes)

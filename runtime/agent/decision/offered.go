@@ -1,6 +1,4 @@
-// Package offered finds the tools that a model may call by the names that it writes, and reads
-// arguments for them.
-package offered
+package decision
 
 import (
 	"path"
@@ -13,15 +11,15 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Tools are the tools that a model may call.
-type Tools struct {
+// offered are the tools that a model may call.
+type offered struct {
 	list  []tool.Tool
 	byKey map[string]*tool.Tool
 }
 
-// New returns the tools of a list, which must not change.
-func New(list []tool.Tool) Tools {
-	s := Tools{list, make(map[string]*tool.Tool, len(list))}
+// offeredTools returns the tools of a list, which must not change.
+func offeredTools(list []tool.Tool) offered {
+	s := offered{list, make(map[string]*tool.Tool, len(list))}
 	for i := range list {
 		s.byKey[tool.Key(list[i].Name)] = &list[i]
 	}
@@ -30,7 +28,7 @@ func New(list []tool.Tool) Tools {
 
 // Find returns the tool with a name, or nil. "-" and "_" are equal in names. Some prefixes and
 // suffixes that models add are ignored.
-func (s Tools) Find(name string) *tool.Tool {
+func (s offered) Find(name string) *tool.Tool {
 	if t := s.byKey[tool.Key(name)]; t != nil {
 		return t
 	}
@@ -45,8 +43,8 @@ func (s Tools) Find(name string) *tool.Tool {
 
 // FindFold is Find that also ignores case, quotes and brackets. It is for formats in which
 // the position of the name is certain.
-func (s Tools) FindFold(name string) *tool.Tool {
-	name = PlainName(name)
+func (s offered) FindFold(name string) *tool.Tool {
+	name = plainName(name)
 	if t := s.Find(name); t != nil {
 		return t
 	}
@@ -58,19 +56,19 @@ func (s Tools) FindFold(name string) *tool.Tool {
 	return nil
 }
 
-// PlainName removes quotes, emphasis and brackets around the name of a tool.
-func PlainName(name string) string {
+// plainName removes quotes, emphasis and brackets around the name of a tool.
+func plainName(name string) string {
 	return strings.TrimSpace(strings.TrimSuffix(strings.Trim(name, "`\"'* \t\r\n"), "()"))
 }
 
-// Required returns the parameters for which a call needs arguments.
-func Required(t *tool.Tool) []tool.Param {
+// required returns the parameters for which a call needs arguments.
+func required(t *tool.Tool) []tool.Param {
 	return slices.DeleteFunc(slices.Clone(t.Params), func(p tool.Param) bool { return !p.Required || p.FromHost || p.HasDefault })
 }
 
-// Missing returns the first required parameter without an argument, or "".
-func Missing(t *tool.Tool, args *value.Dict) string {
-	for _, p := range Required(t) {
+// missing returns the first required parameter without an argument, or "".
+func missing(t *tool.Tool, args *value.Dict) string {
+	for _, p := range required(t) {
 		if !args.Has(p.Name) && !slices.ContainsFunc(p.Aliases, args.Has) {
 			return p.Name
 		}
@@ -78,36 +76,36 @@ func Missing(t *tool.Tool, args *value.Dict) string {
 	return ""
 }
 
-// Fits reports whether a tool accepts the arguments: all required ones and no unknown ones.
-func Fits(t *tool.Tool, args *value.Dict) bool {
+// fits reports whether a tool accepts the arguments: all required ones and no unknown ones.
+func fits(t *tool.Tool, args *value.Dict) bool {
 	for k := range args.All() {
 		name, _ := k.(string)
 		if _, ok := t.Param(name); !ok {
 			return false
 		}
 	}
-	return Missing(t, args) == ""
+	return missing(t, args) == ""
 }
 
-// OnlyArg returns a text as the argument of a tool whose only required parameter is a text.
-func OnlyArg(t *tool.Tool, text string) (*value.Dict, bool) {
-	required := Required(t)
+// onlyArg returns a text as the argument of a tool whose only required parameter is a text.
+func onlyArg(t *tool.Tool, text string) (*value.Dict, bool) {
+	required := required(t)
 	if len(required) != 1 || required[0].Type.Name != tool.TypeString || strings.HasPrefix(text, "{") {
 		return nil, false
 	}
 	return value.NewDict(required[0].Name, text), true
 }
 
-// IsStandInFor reports whether an argument is a placeholder for a parameter, as in <path>, or
+// isStandInFor reports whether an argument is a placeholder for a parameter, as in <path>, or
 // PATH_TO_FILE for a path.
-func IsStandInFor(name string, v value.Value) bool {
+func isStandInFor(name string, v value.Value) bool {
 	text, _ := v.(string)
-	return IsStandIn(text) || text == strings.ToUpper(text) && strings.Contains(text, strings.ToUpper(name)+"_")
+	return isStandIn(text) || text == strings.ToUpper(text) && strings.Contains(text, strings.ToUpper(name)+"_")
 }
 
-// IsStandIn reports whether a text is a placeholder: "...", <path>, {path}, your_path_here,
+// isStandIn reports whether a text is a placeholder: "...", <path>, {path}, your_path_here,
 // /path/to/it.
-func IsStandIn(text string) bool {
+func isStandIn(text string) bool {
 	low := strings.ToLower(strings.TrimSpace(text))
 	switch {
 	case low == "..." || low == "…", strings.HasPrefix(low, "your") && strings.HasSuffix(low, "here"), strings.HasPrefix(low, "/path/to"):
@@ -121,7 +119,7 @@ func IsStandIn(text string) bool {
 
 // OnlyNamed returns the tool that a text names and its position, or nil if it does not name exactly
 // one.
-func (s Tools) OnlyNamed(text string) (named *tool.Tool, at int) {
+func (s offered) OnlyNamed(text string) (named *tool.Tool, at int) {
 	for i := 0; i < len(text); i++ {
 		start := i
 		for i < len(text) && prose.IsName(text[i]) {
@@ -138,13 +136,13 @@ func (s Tools) OnlyNamed(text string) (named *tool.Tool, at int) {
 	return named, at
 }
 
-// ArgsFromText returns the only quoted text as the required argument of a tool, or as its path. A
+// argsFromText returns the only quoted text as the required argument of a tool, or as its path. A
 // path must have an extension.
-func ArgsFromText(t *tool.Tool, text string) (*value.Dict, bool) {
+func argsFromText(t *tool.Tool, text string) (*value.Dict, bool) {
 	quoted := slices.DeleteFunc(prose.Quoted(text), func(v string) bool {
 		return tool.Key(strings.TrimSuffix(v, "()")) == tool.Key(t.Name)
 	})
-	required := Required(t)
+	required := required(t)
 	if len(quoted) == 0 && len(required) == 0 {
 		return &value.Dict{}, true
 	}
@@ -163,9 +161,9 @@ func ArgsFromText(t *tool.Tool, text string) (*value.Dict, bool) {
 	return nil, false
 }
 
-// BracketArgs reads arguments for a tool up to a round bracket: by name, by position, or as one
+// bracketArgs reads arguments for a tool up to a round bracket: by name, by position, or as one
 // object. They must be literals. It returns the end of the bracket.
-func BracketArgs(t *tool.Tool, p *loose.Reader) (*value.Dict, int, *loose.Fault) {
+func bracketArgs(t *tool.Tool, p *loose.Reader) (*value.Dict, int, *loose.Fault) {
 	args, place := &value.Dict{}, 0
 	for {
 		p.Space()
@@ -177,7 +175,7 @@ func BracketArgs(t *tool.Tool, p *loose.Reader) (*value.Dict, int, *loose.Fault)
 		if err != nil {
 			return nil, 0, err
 		}
-		if object, ok := v.(*value.Dict); ok && name == "" && args.Len() == 0 && Fits(t, object) {
+		if object, ok := v.(*value.Dict); ok && name == "" && args.Len() == 0 && fits(t, object) {
 			args = object
 		} else {
 			for ; name == "" && place < len(t.Params); place++ {
@@ -215,6 +213,6 @@ func argName(p *loose.Reader) string {
 }
 
 // Names returns the names of the tools that the model may call.
-func (s Tools) Names() []string {
+func (s offered) Names() []string {
 	return value.Map(s.list, func(t tool.Tool) string { return t.Name })
 }

@@ -1,5 +1,4 @@
-// Package recall remembers calls of a model that need not be repeated.
-package recall
+package conversation
 
 import (
 	"fmt"

@@ -1,5 +1,4 @@
-// Package question asks a model a single question for a script.
-package question
+package agent
 
 import (
 	"cmp"
@@ -15,8 +14,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Ask is model.ask: it asks the model once, and emits the usage.
-func Ask(ctx context.Context, open func(context.Context) (model.Model, error), args *value.Dict, g tool.Grant) (value.Value, error) {
+// askQuestion is model.ask: it asks the model once, and emits the usage.
+func askQuestion(ctx context.Context, open func(context.Context) (model.Model, error), args *value.Dict, g tool.Grant) (value.Value, error) {
 	r := &model.Request{System: args.Text("system"), Messages: []model.Message{{Role: model.User, Text: args.Text("prompt")}}}
 	if strings.TrimSpace(r.Messages[0].Text) == "" {
 		return nil, value.Errorf(value.Invalid, "the prompt is empty")
@@ -122,15 +121,15 @@ func (q *question) read(reply *model.Reply, err error, emit func(tool.Report)) (
 	emit(tool.ModelReply{Iteration: q.asked, Text: reply.Text, InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens})
 	switch {
 	case reply.Stop == model.StopRefuse:
-		return nil, Blocked(q.model.Name(), reply.Text)
+		return nil, blocked(q.model.Name(), reply.Text)
 	case strings.TrimSpace(reply.Text) == "":
 		return nil, value.Errorf(value.Unavailable, "the model %s: %w", q.model.Name(), model.ErrEmpty).WithHint("ask again, or ask for a shorter answer")
 	}
 	return reply, nil
 }
 
-// Blocked is the error of a reply that the provider blocked. What it wrote instead is a part of it.
-func Blocked(name, text string) error {
+// blocked is the error of a reply that the provider blocked. What it wrote instead is a part of it.
+func blocked(name, text string) error {
 	e := value.Errorf(value.Failed, "the provider blocked the answer of the model %s", name)
 	if text = value.Clean(strings.TrimSpace(text), 500); text != "" {
 		e = value.Errorf(value.Failed, "%s: %s", e.Message(), text)
@@ -138,9 +137,9 @@ func Blocked(name, text string) error {
 	return e.WithHint("ask in different words, or use another model")
 }
 
-// Uncalled returns which call a reply lacks that the tool choice of its request requires, for the
+// uncalled returns which call a reply lacks that the tool choice of its request requires, for the
 // model. It is "" if the reply lacks none.
-func Uncalled(choice string, calls []model.Call) string {
+func uncalled(choice string, calls []model.Call) string {
 	switch choice {
 	case "", model.ToolAuto, model.ToolNone:
 		return ""
@@ -156,8 +155,8 @@ func Uncalled(choice string, calls []model.Call) string {
 	return "a call of the tool " + choice + " is required, but the reply has none"
 }
 
-// CheckChoice checks a tool choice against the format of calls and the names of the tools.
-func CheckChoice(c string, format decision.Format, tools []string) error {
+// checkChoice checks a tool choice against the format of calls and the names of the tools.
+func checkChoice(c string, format decision.Format, tools []string) error {
 	switch {
 	case c == "" || c == model.ToolAuto:
 		return nil

@@ -1,4 +1,4 @@
-package markup
+package decision
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ func TestMarkAt(t *testing.T) {
 		{"", ""},
 		{"<" + strings.Repeat("a", 70) + ">", ""},
 	} {
-		m, ok := MarkAt(c.text, 0)
+		m, ok := markAt(c.text, 0)
 		if ok != (c.name != "") || m.Name != c.name {
 			t.Errorf("MarkAt(%q) = %+v, %v, want %q", c.text, m, ok, c.name)
 		}
@@ -35,7 +35,7 @@ func TestMarkAt(t *testing.T) {
 			t.Errorf("MarkAt(%q) ends at %d", c.text, m.End)
 		}
 	}
-	if _, ok := MarkAt("<a>", 3); ok {
+	if _, ok := markAt("<a>", 3); ok {
 		t.Error("a mark at the end of a text")
 	}
 }
@@ -54,7 +54,7 @@ func TestElements(t *testing.T) {
 		{"<a>1</a><b>2", "a:1", "<b>2", "the parameter b  is not closed"},
 		{"<p=x>1<p=y>2</p>", "", "<p=x>1<p=y>2</p>", "the parameter x is not closed"},
 	} {
-		list, end, fault := Elements(c.text, 0, loose.NewFinder(c.text))
+		list, end, fault := elements(c.text, 0, loose.NewFinder(c.text))
 		var got []string
 		for _, e := range list {
 			got = append(got, strings.TrimSpace(e.Tag+" "+e.Name)+":"+e.Text)
@@ -69,7 +69,7 @@ func TestHead(t *testing.T) {
 	for _, c := range []struct{ head, tag, name string }{
 		{"a", "a", ""}, {"a=b", "a", "b"}, {`a="b c"`, "a", "b c"}, {`a name="b"`, "a", "b"}, {`a name='b'`, "a", "b"}, {`a name="b" string="true"`, "a", "b"}, {"", "", ""},
 	} {
-		if tag, name := Head(c.head); tag != c.tag || name != c.name {
+		if tag, name := headOf(c.head); tag != c.tag || name != c.name {
 			t.Errorf("Head(%q) = %q, %q, want %q, %q", c.head, tag, name, c.tag, c.name)
 		}
 	}
@@ -82,10 +82,10 @@ func TestElementsAreLinear(t *testing.T) {
 		text := strings.Repeat(unit, 1_000_000/len(unit))
 		ends := loose.NewFinder(text)
 		for at := 0; at < len(text); at++ {
-			MarkAt(text, at)
+			markAt(text, at)
 		}
 		for at := 0; at < len(text); {
-			_, end, fault := Elements(text, at, ends)
+			_, end, fault := elements(text, at, ends)
 			if end < at || end > len(text) {
 				t.Fatalf("%s: Elements at %d ends at %d, %s", unit, at, end, fmt.Sprint(fault))
 			}

@@ -1,5 +1,4 @@
-// Package markup reads the tags that models write around calls.
-package markup
+package decision
 
 import (
 	"strings"
@@ -8,14 +7,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 )
 
-// A Mark is a tag without attributes, in any brackets.
-type Mark struct {
+// A mark is a tag without attributes, in any brackets.
+type mark struct {
 	Name string // its letters and slashes, in lower case
 	End  int
 }
 
-// MarkAt reads a tag of at most 60 bytes: <name>, </x:name>, <|name|>, <｜name｜> or [NAME].
-func MarkAt(text string, at int) (m Mark, ok bool) {
+// markAt reads a tag of at most 60 bytes: <name>, </x:name>, <|name|>, <｜name｜> or [NAME].
+func markAt(text string, at int) (m mark, ok bool) {
 	if at+1 >= len(text) || text[at] != '<' && text[at] != '[' || strings.IndexByte("<>[] \n={\"'(", text[at+1]) >= 0 {
 		return m, false
 	}
@@ -33,27 +32,27 @@ func MarkAt(text string, at int) (m Mark, ok bool) {
 		}
 		return -1
 	}
-	return Mark{strings.ToLower(strings.Map(letters, inner)), at + i + 2}, true
+	return mark{strings.ToLower(strings.Map(letters, inner)), at + i + 2}, true
 }
 
-// An Element is a pair of tags and the text between them.
-type Element struct {
+// An element is a pair of tags and the text between them.
+type element struct {
 	Tag, Name string // <tag=name> or <tag name="name">
 	Text      string
 	At        int
 }
 
-// Elements reads consecutive elements, and returns their end. It fails for an element that is not
+// elements reads consecutive elements, and returns their end. It fails for an element that is not
 // closed. The finder must be for the text.
-func Elements(text string, at int, ends *loose.Finder) (list []Element, end int, err *loose.Fault) {
+func elements(text string, at int, ends *loose.Finder) (list []element, end int, err *loose.Fault) {
 	for {
 		i := prose.SkipSpace(text, at)
 		end := strings.IndexByte(text[min(i, len(text)):min(len(text), i+160)], '>')
 		if end < 2 || text[i] != '<' || !prose.IsWord(text[i+1]) || strings.IndexByte(text[i+1:i+end], '<') >= 0 {
 			return list, at, nil
 		}
-		full, name := Head(text[i+1 : i+end])
-		e := Element{Tag: full[strings.IndexByte(full, ':')+1:], Name: name, At: i}
+		full, name := headOf(text[i+1 : i+end])
+		e := element{Tag: full[strings.IndexByte(full, ':')+1:], Name: name, At: i}
 		closer := "</" + full + ">"
 		stop := ends.Find(closer, i+end+1)
 		if stop < 0 {
@@ -69,8 +68,8 @@ func Elements(text string, at int, ends *loose.Finder) (list []Element, end int,
 	}
 }
 
-// Head splits the inside of a tag: tag=NAME, or tag name="NAME".
-func Head(head string) (tag, name string) {
+// headOf splits the inside of a tag: tag=NAME, or tag name="NAME".
+func headOf(head string) (tag, name string) {
 	i := strings.IndexAny(head, "= ")
 	if i < 0 {
 		return head, ""

@@ -1,5 +1,4 @@
-// Package spent describes what turns have used of models, and reads it from the records of runs.
-package spent
+package agent
 
 import (
 	"context"
@@ -24,8 +23,8 @@ type Usage struct {
 	Wall         time.Duration
 }
 
-// Of returns the usage of a turn, without the fields of its conversation.
-func Of(u meter.Usage) Usage {
+// usageOf returns the usage of a turn, without the fields of its conversation.
+func usageOf(u meter.Usage) Usage {
 	return Usage{
 		Requests: u.Requests, InputTokens: u.Input, OutputTokens: u.Output, CachedTokens: u.Cached, CostUSD: u.Cost,
 		Unmeasured: u.Unmeasured, Unpriced: u.Unpriced,
@@ -54,17 +53,17 @@ func (u *Usage) Add(more Usage) {
 // String describes the usage of the models on a line, or is "" if there was no request.
 func (u Usage) String() string { return meter.Text(u.Dict()) }
 
-// Rules returns the rules for a run with limits. They are noted in its record if they are not
+// usageRules returns the rules for a run with limits. They are noted in its record if they are not
 // the recorded ones.
-func Rules(l, recorded meter.Limits, a meter.Asks) *meter.Rules {
+func usageRules(l, recorded meter.Limits, a meter.Asks) *meter.Rules {
 	r := &meter.Rules{Limits: l, Asks: a}
 	r.Changed.Store(l != recorded)
 	return r
 }
 
-// Recorded returns what the recorded steps of a run have used, and its limits: those with
+// recordedUsage returns what the recorded steps of a run have used, and its limits: those with
 // which it began, or which a resume has changed.
-func Recorded(ctx context.Context, h *host.Host, runID string, l meter.Limits) (meter.Usage, meter.Limits) {
+func recordedUsage(ctx context.Context, h *host.Host, runID string, l meter.Limits) (meter.Usage, meter.Limits) {
 	u := meter.Usage{}
 	if !h.HasStore() {
 		return u, l

@@ -1,4 +1,4 @@
-package sizes
+package agent
 
 import (
 	"io"
@@ -6,16 +6,16 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/model"
 )
 
-// Opened are models that were opened by their names, and are closed when they are no longer needed.
+// openedModels are models that were opened by their names, and are closed when they are no longer needed.
 // The zero value is ready to use. It is not safe for concurrent use.
-type Opened struct{ models []model.Model }
+type openedModels struct{ models []model.Model }
 
 // Add adds a model that was opened.
-func (o *Opened) Add(m model.Model) { o.models = append(o.models, m) }
+func (o *openedModels) Add(m model.Model) { o.models = append(o.models, m) }
 
 // Close closes each model that is an [io.Closer]. Nothing can be done about an error: what was asked
 // has its answer.
-func (o *Opened) Close() {
+func (o *openedModels) Close() {
 	for _, m := range o.models {
 		if c, ok := m.(io.Closer); ok {
 			_ = c.Close()

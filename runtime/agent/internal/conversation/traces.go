@@ -1,6 +1,4 @@
-// Package traces keeps which files the calls of a model have read and written, so that a call
-// replaces no file whose content the model does not know.
-package traces
+package conversation
 
 import (
 	"fmt"

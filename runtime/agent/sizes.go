@@ -1,5 +1,4 @@
-// Package sizes keeps what is known about a model: how much it can read, and what it costs.
-package sizes
+package agent
 
 import (
 	"context"
@@ -13,9 +12,9 @@ import (
 // lookUpTime bounds how long an agent waits for the sizes of its model.
 const lookUpTime = 10 * time.Second
 
-// Sizes are what is known about a model. They are looked up once. They are safe for concurrent
+// sizes are what is known about a model. They are looked up once. They are safe for concurrent
 // use.
-type Sizes struct {
+type sizes struct {
 	model     model.Model
 	set       account.Budget // by the user; a zero field has its default
 	maxTokens int            // of a reply
@@ -25,24 +24,24 @@ type Sizes struct {
 	budget *account.Budget // with the defaults
 }
 
-// Of returns the sizes of a model. set is the budget that the user has set, and maxTokens is the
+// sizesOf returns the sizes of a model. set is the budget that the user has set, and maxTokens is the
 // maximum length of a reply, or 0.
-func Of(m model.Model, set account.Budget, maxTokens int) *Sizes {
-	return &Sizes{model: m, set: set, maxTokens: maxTokens}
+func sizesOf(m model.Model, set account.Budget, maxTokens int) *sizes {
+	return &sizes{model: m, set: set, maxTokens: maxTokens}
 }
 
 // Model returns the model.
-func (s *Sizes) Model() model.Model { return s.model }
+func (s *sizes) Model() model.Model { return s.model }
 
 // Assume sets what is known about the model, so that no server is asked.
-func (s *Sizes) Assume(info model.Info) {
+func (s *sizes) Assume(info model.Info) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.info, s.budget = &info, s.bounds(info)
 }
 
 // Info looks up the model, once, and returns what is known about it.
-func (s *Sizes) Info(ctx context.Context) model.Info {
+func (s *sizes) Info(ctx context.Context) model.Info {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.info != nil {
@@ -58,7 +57,7 @@ func (s *Sizes) Info(ctx context.Context) model.Info {
 }
 
 // Budget returns the budget with its defaults: those of the model, once it was looked up.
-func (s *Sizes) Budget() *account.Budget {
+func (s *sizes) Budget() *account.Budget {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.budget == nil {
@@ -68,7 +67,7 @@ func (s *Sizes) Budget() *account.Budget {
 }
 
 // Price returns the price of the model, once it was looked up, or nil.
-func (s *Sizes) Price() *model.Price {
+func (s *sizes) Price() *model.Price {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.info == nil {
@@ -78,7 +77,7 @@ func (s *Sizes) Price() *model.Price {
 }
 
 // bounds returns the budget for a model.
-func (s *Sizes) bounds(i model.Info) *account.Budget {
+func (s *sizes) bounds(i model.Info) *account.Budget {
 	b := s.set
 	if b.Limit == 0 && i.Context > 0 {
 		b = b.Sized(i.Context)

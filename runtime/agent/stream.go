@@ -1,4 +1,4 @@
-package question
+package agent
 
 import (
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -6,8 +6,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Stream emits the text of a reply as it arrives, and that a request is sent again.
-func Stream(r *model.Request, emit func(tool.Report)) {
+// stream emits the text of a reply as it arrives, and that a request is sent again.
+func stream(r *model.Request, emit func(tool.Report)) {
 	received := false
 	r.Text = func(piece string) {
 		received = received || piece != ""
