@@ -66,7 +66,7 @@ var powers = map[string]struct {
 	"time/tzdata":   {"stdlib/clock", "a sandboxed process cannot read the system's time zones"},
 	"runtime/debug": {"internal/testutil cmd/cassidy cmd/cassidy/internal/app sandbox sandbox/internal/seal runtime/host/internal/gate runtime/history", "the version of the build; a worker's limits; the stack of a panic, for the log"},
 
-	"go.starlark.net":                               {"runtime/engine/internal/star runtime/engine/internal/habits runtime/engine/internal/lint/starlint internal/scan runtime/agent/promote", "one package runs the language; the others read its syntax"},
+	"go.starlark.net":                               {"runtime/engine/internal/star runtime/engine/internal/lint/starlint runtime/engine/internal/lint/starlint internal/scan runtime/agent/promote", "one package runs the language; the others read its syntax"},
 	"github.com/bazelbuild/buildtools":              {"runtime/engine/internal/star", "reads type annotations, which go.starlark.net does not"},
 	"github.com/yuin/gopher-lua":                    {"runtime/engine/internal/lua runtime/engine/internal/lint/lualint runtime/engine/source", "one package runs the language; the others read its syntax"},
 	"gopkg.in/yaml.v3":                              {"internal/yaml", "archived upstream: one file wraps it"},

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/cover"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/lua"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/markdown"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
@@ -113,7 +112,7 @@ func (e *Engine) Compile(s tool.Script) error {
 
 // CoverEffect is an effect for tests: if the modules have it, each call ends with it. Its argument
 // files has the lines of statements that have run, by file. Scripts then take more steps.
-const CoverEffect = cover.Effect
+const CoverEffect = script.CoverEffect
 
 // Statements lists the lines of the statements in the functions of a script, sorted, without running
 // it: those that [CoverEffect] can report.
@@ -146,7 +145,7 @@ func (e *Engine) Run(ctx context.Context, s tool.Script, c tool.Call, do tool.Ef
 		r.Lines = script.NewLines(report)
 	}
 	if e.cover {
-		r.Cover = cover.Lines{}
+		r.Cover = script.Covered{}
 	}
 	v, err := p.Call(r, c.Entry)
 	if len(r.Cover) > 0 && do != nil { // also if the call has failed; a refused report is lost

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/failure"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -52,4 +51,4 @@ func LimitNames() []string { return script.LimitNames() }
 func HintNames() []string { return script.HintNames() }
 
 // FailureTypes returns the types of errors that a script can report with fail, or with error in Lua.
-func FailureTypes() []string { return failure.Types() }
+func FailureTypes() []string { return script.FailureTypes() }

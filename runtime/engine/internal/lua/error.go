@@ -9,7 +9,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/failure"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -153,7 +153,7 @@ func failureOf(v lua.LValue) *value.Error {
 	if v, ok := table.RawGetString("hint").(lua.LString); ok {
 		hint = luaClean(string(v))
 	}
-	return failure.New(luaClean(string(message)), errorType, hint)
+	return script.NewFailure(luaClean(string(message)), errorType, hint)
 }
 
 // details returns the type and the hint of a caught error, or nil for an error that is not from a
@@ -163,7 +163,7 @@ func (c *call) details(L *lua.LState, v lua.LValue) lua.LValue {
 	if !ok || c.cause == nil || string(text) != luaClean(c.cause.Message()) {
 		return lua.LNil
 	}
-	caught := failure.Catch(c.cause)
+	caught := script.Catch(c.cause)
 	table := L.CreateTable(0, 2)
 	table.RawSetString("error_type", lua.LString(caught.Type))
 	table.RawSetString("hint", lua.LString(luaClean(caught.Hint)))

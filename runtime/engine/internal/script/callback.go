@@ -2,7 +2,6 @@ package script
 
 import (
 	"github.com/cassidy-run/cassidy/internal/callback"
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/failure"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -68,7 +67,7 @@ func (r *Run) answer(out tool.Outcome) (tool.Outcome, error) {
 		}
 		result := value.NewDict("value", v)
 		if failed != nil {
-			e := failure.Catch(value.ErrorOf(failed, value.Internal))
+			e := Catch(value.ErrorOf(failed, value.Internal))
 			result = value.NewDict("error", e.Message, "error_type", e.Type, "hint", e.Hint)
 		}
 		var err error

@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/cover"
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/failure"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -97,7 +95,7 @@ type Run struct {
 	Random      *rand.Rand
 	HasCallback bool // whether a builtin got a function of the script
 	callbacks   []tool.Function
-	Cover       cover.Lines  // collects the lines that run, or nil
+	Cover       Covered      // collects the lines that run, or nil
 	Fatal       *value.Error // the error that ended the run: a limit or a cancellation, which no script can catch
 
 	TraceCalls bool                  // whether effects have the positions of their calls
@@ -226,8 +224,8 @@ func (r *Run) TooManySteps() *value.Error {
 	return e
 }
 
-// InScript returns the error of something that a script has called, see [failure.Called].
-func InScript(err error) *value.Error { return failure.Called(err) }
+// InScript returns the error of something that a script has called, see [Called].
+func InScript(err error) *value.Error { return Called(err) }
 
 // WithOp is InScript, and adds the function's name to an error that does not name one.
 func WithOp(err error, name string) error {

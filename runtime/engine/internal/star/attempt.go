@@ -3,7 +3,6 @@ package star
 import (
 	"go.starlark.net/starlark"
 
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/failure"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -26,16 +25,16 @@ func attempt(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, 
 	v, err := starlark.Call(thread, fn, args[1:], kwargs)
 	switch {
 	case err == nil:
-		return attempted(true, v, failure.Caught{}), nil
+		return attempted(true, v, script.Caught{}), nil
 	case r.Fatal != nil:
 		return nil, err
 	}
 	e := value.ErrorOf(scriptError(err, nil), value.Internal)
-	return attempted(false, starlark.None, failure.Catch(e)), nil
+	return attempted(false, starlark.None, script.Catch(e)), nil
 }
 
 // attempted returns the result of attempt.
-func attempted(ok bool, v starlark.Value, e failure.Caught) starlark.Value {
+func attempted(ok bool, v starlark.Value, e script.Caught) starlark.Value {
 	d := starlark.NewDict(5)
 	for _, kv := range []struct {
 		name  string

@@ -13,7 +13,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/scan"
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint/starlint"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
@@ -28,7 +27,7 @@ type checking struct {
 	src    script.Source
 	file   *file
 	hidden map[string]bool // the words in the parts that do not parse; nil if all parts parse
-	wrong  []habits.Finding
+	wrong  []starlint.Finding
 	names  *starlint.Names
 	calls  *starlint.Calls
 	libs   map[string]*loadedLib
@@ -143,7 +142,7 @@ func (c *checking) parse() bool {
 		return false
 	}
 	text = stripped.Text
-	var features []habits.Finding
+	var features []starlint.Finding
 	for range lint.SyntaxFaults(text) {
 		tree, err := c.lang.options.Parse(c.src.Path, text, 0)
 		if err == nil {
@@ -158,7 +157,7 @@ func (c *checking) parse() bool {
 		}
 		begin, end := statementAround(text, fault.line)
 		if features == nil {
-			h := habits.Program{Path: c.src.Path, Text: text, Predeclared: c.lang.predeclared}
+			h := starlint.Program{Path: c.src.Path, Text: text, Predeclared: c.lang.predeclared}
 			features = h.Features()
 		}
 		c.syntaxFaults(fault, features, begin, end)
@@ -173,7 +172,7 @@ func (c *checking) parse() bool {
 }
 
 // syntaxFaults reports the faults of a statement: features of Python, or what the parser says.
-func (c *checking) syntaxFaults(fault syntaxFault, features []habits.Finding, begin, end int) {
+func (c *checking) syntaxFaults(fault syntaxFault, features []starlint.Finding, begin, end int) {
 	found := false
 	for _, f := range features {
 		if f.At.Line >= begin && f.At.Line < end {
@@ -220,7 +219,7 @@ func beginsStatement(line string) bool {
 }
 
 // finding reports a feature of Python, or a name that is not defined.
-func (c *checking) finding(f habits.Finding, code string) {
+func (c *checking) finding(f starlint.Finding, code string) {
 	if name, isUndefined := strings.CutPrefix(f.Text, "undefined: "); isUndefined {
 		if name, _, _ = strings.Cut(name, ";"); c.hidden[name] {
 			return
@@ -230,7 +229,7 @@ func (c *checking) finding(f habits.Finding, code string) {
 }
 
 // faultOf returns the fault of a finding. code is that of a finding which has no code of its own.
-func faultOf(f habits.Finding, code string) lint.Fault {
+func faultOf(f starlint.Finding, code string) lint.Fault {
 	message, hint := words(f)
 	switch {
 	case strings.HasPrefix(message, "undefined: "):
@@ -259,7 +258,7 @@ func faultOf(f habits.Finding, code string) lint.Fault {
 }
 
 // words returns the message and the hint of a finding.
-func words(f habits.Finding) (message, hint string) {
+func words(f starlint.Finding) (message, hint string) {
 	for _, cut := range []string{"; write ", "; it has ", "; "} {
 		before, after, ok := strings.Cut(f.Text, cut)
 		if ok && !strings.HasPrefix(after, "did you mean") {
@@ -271,16 +270,16 @@ func words(f habits.Finding) (message, hint string) {
 
 // failures returns what certainly fails in a file, such as the use of a name that is not defined. unsure are loaded names
 // that may not exist.
-func (l *Language) failures(f *file, unsure map[string]bool) []habits.Finding {
+func (l *Language) failures(f *file, unsure map[string]bool) []starlint.Finding {
 	var list resolve.ErrorList
 	errors.As(l.resolve(f.syntax), &list)
-	h := habits.Program{Path: f.path, Text: f.text, Predeclared: l.predeclared, Unsure: unsure}
+	h := starlint.Program{Path: f.path, Text: f.text, Predeclared: l.predeclared, Unsure: unsure}
 	return h.Failures(f.syntax, list)
 }
 
 // undefinedIn returns the finding of the name that is not defined where an error of the declaration is: the error follows from
 // it. If the file has no declaration, the name is that of a statement such as tol(handler). It also returns the hint for both.
-func (f *file) undefinedIn(err error, found []habits.Finding) (finding habits.Finding, hint string, ok bool) {
+func (f *file) undefinedIn(err error, found []starlint.Finding) (finding starlint.Finding, hint string, ok bool) {
 	e := value.ErrorOf(err, value.Invalid)
 	for _, finding := range found {
 		_, hint := words(finding)
@@ -295,11 +294,11 @@ func (f *file) undefinedIn(err error, found []habits.Finding) (finding habits.Fi
 			return finding, hint, true
 		}
 	}
-	return habits.Finding{}, "", false
+	return starlint.Finding{}, "", false
 }
 
 // isMisspelled reports whether a finding is of a statement such as tol(handler).
-func (f *file) isMisspelled(finding habits.Finding) bool {
+func (f *file) isMisspelled(finding starlint.Finding) bool {
 	return slices.ContainsFunc(finding.Similar, func(name string) bool { return name == script.ToolWord || name == script.WorkflowWord }) &&
 		slices.ContainsFunc(f.syntax.Stmts, func(stmt syntax.Stmt) bool {
 			at, _ := stmt.Span()

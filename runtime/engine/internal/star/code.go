@@ -10,8 +10,8 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy/internal/scan"
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint/starlint"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -76,7 +76,7 @@ func (l *Code) Compile(s tool.Script) (script.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := habits.Program{Path: s.Path, Text: stripped.Text, Predeclared: predeclared}
+	h := starlint.Program{Path: s.Path, Text: stripped.Text, Predeclared: predeclared}
 	tree, err := scan.ParseProgram(s.Path, stripped.Text)
 	if err != nil {
 		return nil, h.Unparsed(err)

@@ -5,8 +5,8 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/failure"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 )
 
 // failName is the function that ends a call with an error: fail(*args, sep = " ", type =
@@ -26,12 +26,12 @@ func fail(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs [
 			words[i] = v.String()
 		}
 	}
-	return nil, failure.New(strings.Join(words, sep), errorType, hint)
+	return nil, script.NewFailure(strings.Join(words, sep), errorType, hint)
 }
 
 // failSignature returns what fail accepts.
 func failSignature() *lint.Signature {
-	errorType, text := failure.Params()
+	errorType, text := script.FailureParams()
 	return &lint.Signature{Name: failName, Variadic: true, Params: []lint.Param{
 		{Name: "sep", Type: &text}, {Name: "type", Type: &errorType, Omits: true}, {Name: "hint", Type: &text, Omits: true},
 	}}

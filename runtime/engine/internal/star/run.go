@@ -10,7 +10,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint/starlint"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -281,7 +281,7 @@ func (l *Language) compileError(err error) error {
 	e.Hint = resolveHint(list[0].Msg)
 	if name, undefined := strings.CutPrefix(list[0].Msg, "undefined: "); undefined {
 		name, _, _ = strings.Cut(name, " ")
-		e.Hint = habits.Advice(l.predeclared, name)
+		e.Hint = starlint.Advice(l.predeclared, name)
 	}
 	return e
 }

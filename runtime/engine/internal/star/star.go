@@ -15,8 +15,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/cover"
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint/starlint"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -50,7 +49,7 @@ func New(modules []script.Module) *Language {
 		attrs := starlark.StringDict{}
 		for _, f := range m.Funcs {
 			attrs[f.Name] = builtin(f)
-			if l.cover = l.cover || f.DisplayName() == cover.Effect; l.cover {
+			if l.cover = l.cover || f.DisplayName() == script.CoverEffect; l.cover {
 				l.predeclared[coverName] = starlark.NewBuiltin(coverName, noteLine)
 			}
 		}
@@ -96,7 +95,7 @@ func (l *Language) declarationError(f *file, err error) error {
 }
 
 // failure returns an error in the words of a finding.
-func (f *file) failure(err *value.Error, found habits.Finding) *value.Error {
+func (f *file) failure(err *value.Error, found starlint.Finding) *value.Error {
 	e := *err
 	fault := faultOf(found, diagnostic.InvalidCode)
 	e.Err, e.Hint = errors.New(fault.Message), fault.Hint
@@ -320,7 +319,7 @@ func (m *starModule) Attr(name string) (starlark.Value, error) {
 	if m.other != nil {
 		return builtin(m.other.WithAlias(name)), nil
 	}
-	if other := habits.Renamed(m.name + "." + name); other != "" {
+	if other := starlint.Renamed(m.name + "." + name); other != "" {
 		return nil, starlark.NoSuchAttrError(m.name + " has no function " + name + "; write " + other)
 	}
 	return nil, starlark.NoSuchAttrError(m.name + " has no function " + name)

@@ -9,7 +9,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy/internal/scan"
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint/starlint"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -31,7 +31,7 @@ func (l *Language) syntaxFault(err error, text string) syntaxFault {
 		return syntaxFault{err: value.Errorf(value.Invalid, "%w", err)}
 	}
 	f := syntaxFault{err: errorAt(e.Pos, "%s", e.Msg), line: int(e.Pos.Line)}
-	h := habits.Program{Text: text, Predeclared: l.predeclared}
+	h := starlint.Program{Text: text, Predeclared: l.predeclared}
 	f.err.Hint = h.Hint(f.line)
 	if first, _, _ := strings.Cut(f.err.Hint, ";"); strings.HasPrefix(e.Msg, "got ':'") || first == "a variable with a type" {
 		f.err.Hint = "" // types are written only in a def

@@ -9,8 +9,8 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/failure"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
+	"github.com/cassidy-run/cassidy/runtime/engine/internal/script"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -203,7 +203,7 @@ func (c *Check) reported(callee, x ast.Expr) {
 	if c.misspelled(table, []string{"message", "type", "hint"}); !slices.ContainsFunc(table.Fields, isMessage) {
 		return
 	}
-	errorType, text := failure.Params()
+	errorType, text := script.FailureParams()
 	signature := &lint.Signature{Name: "error", Named: true, Params: []lint.Param{
 		{Name: "message", Type: &text}, {Name: "type", Type: &errorType, Omits: true}, {Name: "hint", Type: &text, Omits: true},
 	}}

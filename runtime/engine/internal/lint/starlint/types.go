@@ -10,7 +10,6 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
-	"github.com/cassidy-run/cassidy/runtime/engine/internal/habits"
 	"github.com/cassidy-run/cassidy/runtime/engine/internal/lint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -345,7 +344,7 @@ func (k *Calls) iterates(x syntax.Expr) {
 // attribute checks x.name, where it is certain what x is. Methods of Python that have a replacement are found elsewhere.
 func (k *Calls) attribute(x *syntax.DotExpr, called bool) {
 	v := k.example(x.X)
-	if v == nil || habits.Advice(k.Predeclared, "."+x.Name.Name) != "" {
+	if v == nil || Advice(k.Predeclared, "."+x.Name.Name) != "" {
 		return
 	}
 	var names []string

@@ -1,6 +1,4 @@
-// Package habits finds Python features in a Starlark program that Starlark does not
-// have, and suggests replacements.
-package habits
+package starlint
 
 import (
 	"cmp"

@@ -1,5 +1,4 @@
-// Package cover collects which lines of scripts run, for tests of scripts.
-package cover
+package script
 
 import (
 	"maps"
@@ -8,15 +7,15 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Effect is the effect with which a call ends if the modules of an engine have it: its argument files
+// CoverEffect is the effect with which a call ends if the modules of an engine have it: its argument files
 // has the lines that have run, by file.
-const Effect = "cover.lines"
+const CoverEffect = "cover.lines"
 
-// Lines are the lines of a call that have run, by file. Nil collects nothing.
-type Lines map[string]map[int]bool
+// Covered are the lines of a call that have run, by file. Nil collects nothing.
+type Covered map[string]map[int]bool
 
 // Add adds a line.
-func (l Lines) Add(file string, line int) {
+func (l Covered) Add(file string, line int) {
 	if l == nil {
 		return
 	}
@@ -27,7 +26,7 @@ func (l Lines) Add(file string, line int) {
 }
 
 // Args returns the arguments of Effect.
-func (l Lines) Args() *value.Dict {
+func (l Covered) Args() *value.Dict {
 	files := &value.Dict{}
 	for _, file := range slices.Sorted(maps.Keys(l)) {
 		var lines value.List

@@ -1,6 +1,4 @@
-// Package failure makes the errors that scripts report, and describes errors to the scripts that
-// catch them.
-package failure
+package script
 
 import (
 	"errors"
@@ -13,15 +11,15 @@ import (
 
 // kinds are the kinds of errors that a script can report. It cannot report what only the host
 // knows: that something was denied, that a limit was reached, or that a run waits.
-var kinds = []value.Kind{value.Failed, value.Invalid, value.System, value.Command}
+var failureKinds = []value.Kind{value.Failed, value.Invalid, value.System, value.Command}
 
-// Types returns the types of errors that a script can report.
-func Types() []string { return value.Map(kinds, value.Kind.Type) }
+// FailureTypes returns the types of errors that a script can report.
+func FailureTypes() []string { return value.Map(failureKinds, value.Kind.Type) }
 
-// New returns the error with which a script ends its call. The type "" is user_error. A type that
+// NewFailure returns the error with which a script ends its call. The type "" is user_error. A type that
 // a script cannot report is an error that has the message, too.
-func New(message, errorType, hint string) *value.Error {
-	i := slices.Index(Types(), errorType)
+func NewFailure(message, errorType, hint string) *value.Error {
+	i := slices.Index(FailureTypes(), errorType)
 	switch {
 	case errorType == "":
 		i = 0
@@ -30,10 +28,10 @@ func New(message, errorType, hint string) *value.Error {
 			message = "; the error was: " + message
 		}
 		return value.Errorf(value.Failed, "unknown error type %q%s", value.Clean(errorType, 80), message).
-			WithHint("use one of the types: %s", strings.Join(Types(), ", "))
+			WithHint("use one of the types: %s", strings.Join(FailureTypes(), ", "))
 	}
 	hint = value.Clean(strings.TrimSpace(hint), value.MaxErrorText)
-	return &value.Error{Kind: kinds[i], Err: &reported{errors.New(message), Types()[i]}, Hint: hint}
+	return &value.Error{Kind: failureKinds[i], Err: &reported{errors.New(message), FailureTypes()[i]}, Hint: hint}
 }
 
 // A reported error has the type that a script reported, or that the error of a call had.
@@ -46,7 +44,7 @@ func (r *reported) Unwrap() error { return r.error }
 
 // Called changes an error of kind Invalid to Failed. An invalid call inside a script is not an error
 // of the tool's caller, whose arguments passed their check. The script itself can report that they
-// are invalid, see [New]. A script that catches the error sees its type from before.
+// are invalid, see [NewFailure]. A script that catches the error sees its type from before.
 func Called(err error) *value.Error {
 	e := *value.ErrorOf(err, value.Internal)
 	var own *reported
@@ -69,10 +67,10 @@ func Catch(e *value.Error) Caught {
 	return c
 }
 
-// Params returns the type and the hint as parameters.
-func Params() (errorType, hint tool.Param) {
+// FailureParams returns the type and the hint as parameters.
+func FailureParams() (errorType, hint tool.Param) {
 	types := value.List{}
-	for _, name := range Types() {
+	for _, name := range FailureTypes() {
 		types = append(types, name)
 	}
 	text := tool.Type{Name: tool.TypeString}
