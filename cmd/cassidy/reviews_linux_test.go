@@ -45,6 +45,21 @@ func byKeys(t *testing.T, dir, home string, l look, keys []string, args ...strin
 	return strings.ReplaceAll(took.ReplaceAllString(leftOf(shown.String()), ""), dir, "/project")
 }
 
+// summary is the end of a task. Where its line is broken depends on the time that the task took.
+var summary = regexp.MustCompile(`( requests)(?: ·\s+[\d.]+s)?[ ·]*\s+run\s+r\b`)
+
+// longDir returns an empty folder whose name has 70 characters: where lines with it are broken does not
+// depend on where this machine has its temporary folders.
+func longDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	dir = filepath.Join(dir, strings.Repeat("d", max(70-len(dir)-1, 1)))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // TestReviews drives the reviews of files, of the tools of a server, and of calls, by keys.
 func TestReviews(t *testing.T) {
 	t.Parallel()
@@ -65,7 +80,7 @@ func TestReviews(t *testing.T) {
 	for _, l := range looks() {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			own, home := t.TempDir(), t.TempDir()
+			own, home := longDir(t), t.TempDir()
 			if err := os.CopyFS(own, os.DirFS(dir)); err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +88,8 @@ func TestReviews(t *testing.T) {
 			putChatFile(t, own, ".cassidy/mcp.json", `{"mcpServers": {"issues": {"command": "sh", "args": ["server.sh"]}}}`)
 			byKeys(t, own, home, l, nil, "trust", "--yes")
 			checkScreen(t, "review_mcp", l, byKeys(t, own, home, l, []string{"y"}, "mcp", "review", "issues"))
-			checkScreen(t, "review_calls", l, byKeys(t, own, home, l, []string{"y", "v", "n", "y"}, "task", "Rename greet", "--model", "script:"+filepath.Join(own, "model.star"), "--run-id", "r"))
+			calls := byKeys(t, own, home, l, []string{"y", "v", "n", "y"}, "task", "Rename greet", "--model", "script:"+filepath.Join(own, "model.star"), "--run-id", "r")
+			checkScreen(t, "review_calls", l, summary.ReplaceAllString(calls, "$1\n  run r"))
 		})
 	}
 }
