@@ -1,7 +1,11 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,16 +52,27 @@ func byKeys(t *testing.T, dir, home string, l look, keys []string, args ...strin
 // summary is the end of a task. Where its line is broken depends on the time that the task took.
 var summary = regexp.MustCompile(`( requests)(?: ·\s+[\d.]+s)?[ ·]*\s+run\s+r\b`)
 
-// longDir returns an empty folder whose name has 70 characters: where lines with it are broken does not
-// depend on where this machine has its temporary folders.
-func longDir(t *testing.T) string {
+// shortDir returns an empty folder whose name has 24 characters, wherever this machine has its temporary
+// folders: what is printed with it fits on a line, which is always broken at the same place.
+func shortDir(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	dir = filepath.Join(dir, strings.Repeat("d", max(70-len(dir)-1, 1)))
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
+	const length = 24
+	parent := os.TempDir()
+	if len(parent) > length/2 {
+		parent = "/tmp"
 	}
-	return dir
+	for range 1000 {
+		name := fmt.Sprintf("%0*x", length-len(parent)-1, rand.Uint32())
+		dir := filepath.Join(parent, name[len(name)+len(parent)+1-length:])
+		if err := os.Mkdir(dir, 0o700); err == nil {
+			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			return dir
+		} else if !errors.Is(err, fs.ErrExist) {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("all names are taken")
+	return ""
 }
 
 // TestReviews drives the reviews of files, of the tools of a server, and of calls, by keys.
@@ -80,7 +95,7 @@ func TestReviews(t *testing.T) {
 	for _, l := range looks() {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			own, home := longDir(t), t.TempDir()
+			own, home := shortDir(t), t.TempDir()
 			if err := os.CopyFS(own, os.DirFS(dir)); err != nil {
 				t.Fatal(err)
 			}

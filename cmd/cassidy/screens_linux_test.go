@@ -38,7 +38,7 @@ func looks() []look {
 // wider than the terminal.
 func TestScreens(t *testing.T) {
 	t.Parallel()
-	dir := longDir(t)
+	dir := shortDir(t)
 	if err := os.CopyFS(dir, os.DirFS("../../examples/quickstart")); err != nil {
 		t.Fatal(err)
 	}
