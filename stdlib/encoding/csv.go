@@ -8,7 +8,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/csv"
-	"github.com/cassidy-run/cassidy/stdlib/internal/grid"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
@@ -98,7 +97,7 @@ func csvParse(a *value.Dict) (value.Value, error) {
 	r.scanner.Begin(delimiter, `"`)
 	convert := func(cell string) value.Value { return cell }
 	if a.Bool("types") {
-		convert = grid.Typed
+		convert = row.Typed
 	}
 	if a.Bool("header") {
 		return csvDicts(r, convert, a.Bool("fill"))
@@ -213,7 +212,7 @@ func csvEncode(a *value.Dict) (value.Value, error) {
 	columns := row.Strings(a, "columns")
 	named := row.Arg(a, "columns") != nil
 	if !named {
-		if columns, err = grid.Columns(rows); err != nil {
+		if columns, err = row.Columns(rows); err != nil {
 			return nil, err
 		}
 	} else if problem := csvHeaderProblem(columns); problem != "" {
@@ -223,8 +222,8 @@ func csvEncode(a *value.Dict) (value.Value, error) {
 	if a.Bool("header") && len(columns) > 0 {
 		w.row(columns)
 	}
-	for i, row := range rows {
-		cells, err := grid.Cells(row, i+1, columns, named)
+	for i, item := range rows {
+		cells, err := row.Cells(item, i+1, columns, named)
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
-	"github.com/cassidy-run/cassidy/stdlib/internal/urls"
 )
 
 // URL returns the module url: parse, build, join, queries and escapes. It reaches no
@@ -97,7 +96,7 @@ func urlParts() []tool.Func {
 }
 
 func urlParse(a *value.Dict) (value.Value, error) {
-	u, err := urls.Parse(a.Text("url"))
+	u, err := row.Parse(a.Text("url"))
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +117,8 @@ func urlParse(a *value.Dict) (value.Value, error) {
 	return value.NewDict(
 		"scheme", u.Scheme, "user", clean(u.User.Username()), "password", clean(password),
 		"host", clean(u.Host), "hostname", clean(u.Hostname()), "port", port,
-		"path", urls.Escape(u.Opaque+cmp.Or(u.RawPath, u.EscapedPath()), urls.PathSafe), "query", query,
-		"fragment", urls.Escape(cmp.Or(u.RawFragment, u.EscapedFragment()), urls.FragmentSafe),
+		"path", row.Escape(u.Opaque+cmp.Or(u.RawPath, u.EscapedPath()), row.PathSafe), "query", query,
+		"fragment", row.Escape(cmp.Or(u.RawFragment, u.EscapedFragment()), row.FragmentSafe),
 	), nil
 }
 
@@ -140,7 +139,7 @@ func urlBuild(a *value.Dict) (value.Value, error) {
 	} else if parts.Text("user") != "" {
 		u.User = url.User(parts.Text("user"))
 	}
-	path := urls.Escape(parts.Text("path"), urls.PathSafe)
+	path := row.Escape(parts.Text("path"), row.PathSafe)
 	if host == "" && u.Scheme != "" && u.User == nil && path != "" && path[0] != '/' {
 		u.Opaque = path
 	} else if err := urlSetPath(&u, path); err != nil {
@@ -151,7 +150,7 @@ func urlBuild(a *value.Dict) (value.Value, error) {
 	}
 	text := u.String()
 	if fragment := parts.Text("fragment"); fragment != "" {
-		text += "#" + urls.Escape(fragment, urls.FragmentSafe)
+		text += "#" + row.Escape(fragment, row.FragmentSafe)
 	}
 	back, err := url.Parse(text)
 	if err != nil || back.Scheme != strings.ToLower(u.Scheme) || back.Host != host || back.RawQuery != u.RawQuery ||
@@ -216,19 +215,19 @@ func urlQueryPart(v value.Value) (string, error) {
 	case nil:
 		return "", nil
 	case string:
-		return urls.Escape(q, urls.FragmentSafe), nil
+		return row.Escape(q, row.FragmentSafe), nil
 	case *value.Dict:
-		return urls.Query(q)
+		return row.Query(q)
 	}
 	return "", row.Invalid("part \"query\" should be a dict or a string but got %s", value.TypeOf(v))
 }
 
 func urlJoin(a *value.Dict) (value.Value, error) {
-	base, err := urls.Parse(a.Text("base"))
+	base, err := row.Parse(a.Text("base"))
 	if err != nil {
 		return nil, err
 	}
-	ref, err := urls.Parse(a.Text("ref"))
+	ref, err := row.Parse(a.Text("ref"))
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +236,7 @@ func urlJoin(a *value.Dict) (value.Value, error) {
 
 func urlQueryText(a *value.Dict) (value.Value, error) {
 	d := a.Dict("query")
-	return urls.Query(d)
+	return row.Query(d)
 }
 
 func urlDecodeQuery(text string) (value.Value, error) {
@@ -259,7 +258,7 @@ func urlDecodeQuery(text string) (value.Value, error) {
 }
 
 func urlQuote(a *value.Dict) (value.Value, error) {
-	return urls.Escape(a.Text("text"), a.Text("safe")), nil
+	return row.Escape(a.Text("text"), a.Text("safe")), nil
 }
 
 // urlUnescape reads the escapes that are well formed.

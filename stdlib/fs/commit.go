@@ -13,7 +13,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/fs/internal/order"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/records"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/swap"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
@@ -31,7 +30,7 @@ func (w *Files) prepareStage(ctx context.Context, _ tool.Effect, g tool.Grant) (
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	undo := records.Undo(order.Changes(steps))
+	undo := records.Undo(changesOf(steps))
 	if undo != nil {
 		undo.Args.Put(argMark, swap.NewMark(time.Now()))
 	}
@@ -206,29 +205,29 @@ func (d disk) apply(changes []tool.Change, exact bool) (tool.Outcome, error) {
 	}
 	d = d.of(changes)
 	defer d.close("")
-	if err := d.carryOut(order.Of(steps, exact)); err != nil {
+	if err := d.carryOut(inOrder(steps, exact)); err != nil {
 		return tool.Outcome{}, err
 	}
 	if !d.keep {
 		_ = d.drop(changes) // what is left is swept
 	}
-	return tool.Outcome{Value: records.Report(order.Changes(steps)), Undo: records.Undo(order.Changes(steps))}, nil
+	return tool.Outcome{Value: records.Report(changesOf(steps)), Undo: records.Undo(changesOf(steps))}, nil
 }
 
 // compare fails unless everything on disk is as the changes expect it. It leaves out changes
 // without an effect.
-func (d disk) compare(changes []tool.Change) ([]*order.Step, error) {
+func (d disk) compare(changes []tool.Change) ([]*diskStep, error) {
 	changes = slices.DeleteFunc(changes, func(c tool.Change) bool { return sameState(c.Before, c.After) })
 	becomes := make(map[string]tool.FileState, len(changes))
 	for _, c := range changes {
 		becomes[c.Path] = c.After
 	}
-	steps := make([]*order.Step, len(changes))
+	steps := make([]*diskStep, len(changes))
 	for i, c := range changes {
 		if err := row.Stopped(d.ctx); err != nil {
 			return nil, err
 		}
-		step := &order.Step{Change: c}
+		step := &diskStep{Change: c}
 		if err := d.compareOne(step, becomes); err != nil {
 			return nil, err
 		}
@@ -237,7 +236,7 @@ func (d disk) compare(changes []tool.Change) ([]*order.Step, error) {
 	return steps, nil
 }
 
-func (d disk) compareOne(step *order.Step, becomes map[string]tool.FileState) error {
+func (d disk) compareOne(step *diskStep, becomes map[string]tool.FileState) error {
 	s, err := d.find(step.Path, followNone)
 	if err != nil {
 		return err
@@ -298,7 +297,7 @@ func (d disk) conflict(p string) error {
 
 // carryOut carries out the operations. If one fails, or if it has displaced something else
 // than was compared, it undoes them.
-func (d disk) carryOut(ops []order.Operation) error {
+func (d disk) carryOut(ops []operation) error {
 	_ = d.eachFolder(ops, sweep)
 	for i, op := range ops {
 		err := d.writeSpares(ops[i:])
@@ -322,7 +321,7 @@ func (d disk) carryOut(ops []order.Operation) error {
 // writeSpares writes the new contents of all files beside them, once their folders are there:
 // then the operations take no longer than their renames, and a commit that dies among them
 // can be completed.
-func (d disk) writeSpares(next []order.Operation) error {
+func (d disk) writeSpares(next []operation) error {
 	for _, op := range next {
 		if !op.IsFile() {
 			return nil
@@ -335,7 +334,7 @@ func (d disk) writeSpares(next []order.Operation) error {
 }
 
 // change calls do with an operation and its place. It fails if the folder is gone.
-func (d disk) change(op order.Operation, do func(order.Operation, *spot, swap.Place) error) error {
+func (d disk) change(op operation, do func(operation, *spot, swap.Place) error) error {
 	return d.at(op.Path, func(s *spot, p swap.Place) error {
 		if s.dir == nil {
 			return d.changed(op.Path)
@@ -344,7 +343,7 @@ func (d disk) change(op order.Operation, do func(order.Operation, *spot, swap.Pl
 	})
 }
 
-func (d disk) write(op order.Operation, _ *spot, p swap.Place) error {
+func (d disk) write(op operation, _ *spot, p swap.Place) error {
 	return p.Write(op.After.Data, fs.FileMode(op.After.Mode), op.Exact, op.Info)
 }
 
@@ -368,7 +367,7 @@ func (d disk) explain(p string, err error) error {
 }
 
 // verify checks that what the operations displaced is what was compared.
-func (d disk) verify(ops []order.Operation) error {
+func (d disk) verify(ops []operation) error {
 	for _, op := range ops {
 		if op.Info == nil || op.Before.Dir {
 			continue
@@ -404,7 +403,7 @@ func (d disk) left(p string, err error) error {
 
 // rollBack undoes operations in reverse order, and adds to the error what could not be undone.
 // It removes the temporary files of all.
-func (d disk) rollBack(done, all []order.Operation, cause error) error {
+func (d disk) rollBack(done, all []operation, cause error) error {
 	var left []string
 	for _, op := range slices.Backward(done) {
 		if err := d.undo(op); err != nil {
@@ -430,7 +429,7 @@ func (d disk) rollBack(done, all []order.Operation, cause error) error {
 }
 
 // salvage removes the temporary files of operations. It keeps contents that nobody else has.
-func (d disk) salvage(ops []order.Operation) (saved error) {
+func (d disk) salvage(ops []operation) (saved error) {
 	known := map[string]bool{}
 	for _, op := range ops {
 		known[op.Before.Hash], known[op.After.Hash] = true, true
@@ -445,8 +444,8 @@ func (d disk) salvage(ops []order.Operation) (saved error) {
 }
 
 // undo undoes an operation that was carried out.
-func (d disk) undo(op order.Operation) error {
-	return d.change(op, func(op order.Operation, s *spot, p swap.Place) error {
+func (d disk) undo(op operation) error {
+	return d.change(op, func(op operation, s *spot, p swap.Place) error {
 		switch {
 		case s.dir == nil: // something else than a folder is in its place
 			return swap.ErrChanged
@@ -468,7 +467,7 @@ func (d disk) undo(op order.Operation) error {
 }
 
 // exchange carries out one operation, if the thing on disk is still the one that was compared.
-func (d disk) exchange(op order.Operation, s *spot, p swap.Place) error {
+func (d disk) exchange(op operation, s *spot, p swap.Place) error {
 	switch {
 	case s.dir == nil || !swap.Same(op.Info, s.disk):
 		return swap.ErrChanged
@@ -506,7 +505,7 @@ func (s *spot) removeFolder() error {
 }
 
 // sync makes the names in all folders of the operations durable.
-func (d disk) sync(ops []order.Operation) error {
+func (d disk) sync(ops []operation) error {
 	return d.eachFolder(ops, func(p string, dir *os.Root) error {
 		if err := swap.SyncFolder(dir); err != nil {
 			return d.failed("write", p, err)
@@ -526,7 +525,7 @@ func sweep(_ string, dir *os.Root) error {
 }
 
 // eachFolder opens the existing parent folders of operations.
-func (d disk) eachFolder(ops []order.Operation, do func(string, *os.Root) error) error {
+func (d disk) eachFolder(ops []operation, do func(string, *os.Root) error) error {
 	visited := map[string]bool{}
 	for _, op := range ops {
 		p := path.Dir(op.Path)

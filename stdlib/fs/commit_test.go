@@ -17,7 +17,6 @@ import (
 	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/fs/internal/order"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/swap"
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
@@ -199,7 +198,7 @@ func TestCommitThatFailsHalfWay(t *testing.T) {
 	l := diskOf(context.Background(), d.files, "").of(d.Stage.Changes())
 	steps, err := l.compare(d.Stage.Changes())
 	rowtest.NoError(t, err)
-	ops := order.Of(steps, false)
+	ops := inOrder(steps, false)
 	for i := range ops {
 		// What the i-th operation is about changes after it was compared.
 		full := filepath.Join(d.Dir, ops[i].Path)
@@ -225,7 +224,7 @@ func TestCommitThatFailsHalfWay(t *testing.T) {
 		if steps, err = l.compare(d.Stage.Changes()); err != nil {
 			t.Fatal(err)
 		}
-		ops = order.Of(steps, false)
+		ops = inOrder(steps, false)
 	}
 	if diff := cmp.Diff(before, rowtest.Snapshot(t, d.Dir)); diff != "" {
 		t.Fatalf("the disk after all failures (-want +got):\n%s", diff)
@@ -243,7 +242,7 @@ func TestRollBackLeavesWhatIsNotItsOwn(t *testing.T) {
 	l := diskOf(context.Background(), d.files, "").of(d.Stage.Changes())
 	steps, err := l.compare(d.Stage.Changes())
 	rowtest.NoError(t, err)
-	ops := order.Of(steps, false)
+	ops := inOrder(steps, false)
 	rowtest.NoError(t, l.change(ops[0], l.exchange))
 	rowtest.PutFile(t, d.Dir, "a", "theirs")
 	err = l.rollBack(ops[:1], ops, l.changed("b"))

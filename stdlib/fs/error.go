@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/fs/internal/names"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
@@ -75,7 +74,7 @@ func (s *spot) irregular() error {
 	if s.disk.IsDir() {
 		return s.isFolder()
 	}
-	return value.Errorf(value.Denied, "%s: expected a regular file but got %s", s.look.w.Shown(s.asked), names.Kind(s.disk.Mode()))
+	return value.Errorf(value.Denied, "%s: expected a regular file but got %s", s.look.w.Shown(s.asked), modeKind(s.disk.Mode()))
 }
 
 func (s *spot) isFolder() error {
@@ -165,5 +164,5 @@ func (l *look) near(folder *spot, name string) []string {
 			readable = append(readable, s.name)
 		}
 	}
-	return value.Map(names.Nearest(name, readable, 3), func(near string) string { return l.w.Shown(path.Join(folder.path, near)) })
+	return value.Map(nearestNames(name, readable, 3), func(near string) string { return l.w.Shown(path.Join(folder.path, near)) })
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/cassidy-run/cassidy/internal/protect"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/fs/internal/names"
 )
 
 // guard fails if the plan touches what is protected under another name.
@@ -17,10 +16,10 @@ func (p *plan) guard() error {
 	paths := make([]string, len(p.changes))
 	for i, c := range p.changes {
 		paths[i] = c.path
-		planned[names.FoldPath(c.path)] = true
+		planned[foldPath(c.path)] = true
 	}
 	return l.w.guard(paths, func(at string) bool {
-		if planned[names.FoldPath(at)] {
+		if planned[foldPath(at)] {
 			return true
 		}
 		if st, staged := l.stage.Changed(at); staged {
@@ -38,11 +37,11 @@ func (w *Folder) guardChanges(changes []tool.Change) error {
 	paths := make([]string, len(changes))
 	for i, c := range changes {
 		paths[i] = c.Path
-		after[names.FoldPath(c.Path)] = c.After.Exists
+		after[foldPath(c.Path)] = c.After.Exists
 	}
 	return w.guard(paths, func(at string) bool {
 		_, err := w.Root.Lstat(at)
-		return err == nil || after[names.FoldPath(at)]
+		return err == nil || after[foldPath(at)]
 	})
 }
 
@@ -97,7 +96,7 @@ var obeyedNames = foldObeyed()
 
 func foldObeyed() (list []obeyedName) {
 	for _, of := range protect.Obeyed() {
-		folder, name := path.Split(names.Fold(of))
+		folder, name := path.Split(foldName(of))
 		stem, _, _ := strings.Cut(strings.TrimPrefix(name, "."), ".")
 		list = append(list, obeyedName{strings.TrimSuffix(folder, "/"), name, stem[:min(len(stem), 6)], of})
 	}
@@ -110,7 +109,7 @@ func obeyed(folder, name string) string {
 	isShort := strings.Contains(stem, "~")
 	for i := range obeyedNames {
 		o := &obeyedNames[i]
-		if (name == o.name || isShort && names.IsShort(stem, o.stem)) && (o.folder == "" || o.folder == folder) {
+		if (name == o.name || isShort && isShortName(stem, o.stem)) && (o.folder == "" || o.folder == folder) {
 			return o.of
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/cassidy-run/cassidy/internal/protect"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/fs/internal/names"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/swap"
 )
 
@@ -25,7 +24,7 @@ func (w *Folder) Resolve(raw string) (clean string, slash bool, err error) {
 	if w.Root == nil {
 		return "", false, value.Errorf(value.Denied, "files are unavailable: no project folder is open").WithHint("run cassidy --dir DIR; in Go, set Options.Dir")
 	}
-	if err := names.CheckPath(raw); err != nil {
+	if err := checkPath(raw); err != nil {
 		return "", false, err
 	}
 	switch {
@@ -70,7 +69,7 @@ func (w *Folder) inside(raw string) (string, error) {
 // text. A relative path begins in dir, which is relative to the root. CheckInside uses the
 // text alone, and does not follow links.
 func (w *Folder) CheckInside(dir, raw string) error {
-	if err := names.CheckPath(raw); err != nil {
+	if err := checkPath(raw); err != nil {
 		return err
 	}
 	if w.isAbsolute(raw) {
@@ -118,7 +117,7 @@ func reads(p string) tool.Capability { return tool.Capability{Name: "fs.read", T
 func writes(p string) tool.Capability { return tool.Capability{Name: "fs.write", Target: p} }
 
 // notes are the folded names of the notes for models.
-var notes = names.FoldAll(protect.Notes())
+var notes = foldAll(protect.Notes())
 
 // packageFolders are where package managers install what others have written. Such packages bring files with
 // the names of [protect.Obeyed], which nothing obeys there, and an installation must not fail because of them.
@@ -126,7 +125,7 @@ var packageFolders = []string{"node_modules", "site-packages"}
 
 // IsTemporary reports whether a name is that of a file which is being written, and is given
 // its final name afterwards.
-func IsTemporary(name string) bool { return strings.HasPrefix(names.Fold(name), swap.Prefix) }
+func IsTemporary(name string) bool { return strings.HasPrefix(foldName(name), swap.Prefix) }
 
 // Protect fails with kind Denied for a path that decides what runs next: git's hooks and
 // settings, the project's tools, policies, trust and notes, what other programs obey, and the paths of
@@ -139,14 +138,14 @@ func (w *Folder) Protect(p string) error {
 	}
 	folder, packages := "", false
 	for name := range strings.SplitSeq(p, "/") {
-		folded := names.Fold(name)
+		folded := foldName(name)
 		obeyed := obeyed(folder, folded)
 		folder, packages = folded, packages || slices.Contains(packageFolders, folded)
 		switch {
-		case names.IsHidden(folded, "git"), names.IsHidden(folded, "hg"), names.IsHidden(folded, "jj"):
+		case isHiddenName(folded, "git"), isHiddenName(folded, "hg"), isHiddenName(folded, "jj"):
 			return value.Errorf(value.Denied, "%s is protected: settings and hooks of version control can run commands", w.Shown(p)).
 				WithHint("ask the user to change the file, or use git commands")
-		case folded == ".cassidy" || names.IsShort(folded, "cassid"):
+		case folded == ".cassidy" || isShortName(folded, "cassid"):
 			return value.Errorf(value.Denied, "%s is protected: only the user may change tools, policies and settings", w.Shown(p)).
 				WithHint("ask the user to change the file")
 		case slices.Contains(notes, folded):
@@ -175,7 +174,7 @@ func (w *Folder) keepOut(paths []string) {
 		}
 		for _, at := range []string{abs, followed} {
 			if p, err := w.inside(at); err == nil && p != "." {
-				w.kept = append(w.kept, names.FoldPath(p))
+				w.kept = append(w.kept, foldPath(p))
 			}
 		}
 	}
@@ -199,16 +198,16 @@ func (w *Folder) isKept(p string) bool {
 	if len(w.kept) == 0 {
 		return false
 	}
-	folded := names.FoldPath(p) + "/"
+	folded := foldPath(p) + "/"
 	return slices.ContainsFunc(w.kept, func(kept string) bool { return strings.HasPrefix(folded, kept+"/") })
 }
 
 // HoldsKept reports whether a folder contains a path of Options.Protect.
 func (w *Folder) HoldsKept(p string) bool {
-	folded := names.FoldPath(p) + "/"
+	folded := foldPath(p) + "/"
 	return slices.ContainsFunc(w.kept, func(kept string) bool { return strings.HasPrefix(kept+"/", folded) })
 }
 
 // Fold returns a form in which two names are equal if any common file system takes them for the
 // same.
-func Fold(name string) string { return names.Fold(name) }
+func Fold(name string) string { return foldName(name) }

@@ -7,8 +7,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/fs/internal/names"
-	"github.com/cassidy-run/cassidy/stdlib/fs/internal/order"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
@@ -52,7 +50,7 @@ func (p *plan) parents(of string) error {
 		missing = append(missing, q)
 	}
 	for _, q := range slices.Backward(missing) {
-		p.add(q, tool.FileState{}, tool.FileState{Exists: true, Dir: true, Mode: order.NewFolder})
+		p.add(q, tool.FileState{}, tool.FileState{Exists: true, Dir: true, Mode: newFolder})
 	}
 	return nil
 }
@@ -100,7 +98,7 @@ func (p *plan) tree(s *spot, also func(*spot, tool.FileState) error) error {
 func (p *plan) moved(found *spot, st tool.FileState, to *spot, under string) error {
 	l, at := p.look, to.path+under
 	if under != "" {
-		if strings.Count(at, "/") >= maxDepth || len(at) > names.MaxPath {
+		if strings.Count(at, "/") >= maxDepth || len(at) > maxPath {
 			return value.Errorf(value.Invalid, "move to %s: the path is too long or has more than %d parts", l.w.Shown(at), maxDepth)
 		}
 		for _, c := range []tool.Capability{reads(found.path), writes(found.path), writes(at)} {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/fs/internal/order"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/records"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/swap"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
@@ -87,7 +86,7 @@ type trace struct {
 
 // A part is one operation of an interrupted commit.
 type part struct {
-	order.Operation
+	operation
 	now   tool.FileState // what is there; of what is neither a file nor a folder, a file without a hash
 	known swap.Evidence
 	not   bool // it is known from elsewhere that it was not carried out
@@ -97,16 +96,16 @@ type part struct {
 // interrupted returns the trace of a commit on disk. What it displaced although it was not the
 // expected file is put back.
 func (d disk) interrupted(changes []tool.Change, exact bool) (*trace, error) {
-	steps := make([]*order.Step, len(changes))
+	steps := make([]*diskStep, len(changes))
 	for i, c := range changes {
-		steps[i] = &order.Step{Change: c, Now: c.Before}
+		steps[i] = &diskStep{Change: c, Now: c.Before}
 	}
 	t := &trace{disk: d, changes: changes, undone: map[string]bool{}}
-	for _, op := range order.Of(steps, exact) {
+	for _, op := range inOrder(steps, exact) {
 		if err := row.Stopped(d.ctx); err != nil {
 			return nil, err
 		}
-		p := &part{Operation: op}
+		p := &part{operation: op}
 		t.parts = append(t.parts, p)
 		if t.examine(p); p.known == swap.Foreign {
 			_ = t.at(p.Path, func(_ *spot, at swap.Place) error { return at.Restore(p.After.Hash) })
@@ -226,7 +225,7 @@ func (t *trace) revert(begun bool) (ok bool) {
 		if !p.done() {
 			continue
 		}
-		if err := t.undo(p.Operation); err != nil && begun {
+		if err := t.undo(p.operation); err != nil && begun {
 			return false
 		} else if err == nil {
 			t.undone[p.Path] = true
@@ -238,12 +237,12 @@ func (t *trace) revert(begun bool) (ok bool) {
 // complete carries out the parts that were not. With force it also overwrites and removes what
 // others have changed since.
 func (t *trace) complete(force bool) error {
-	var late []order.Operation
+	var late []operation
 	for _, p := range t.parts {
 		if p.done() || force && t.doubtful(p) || p.known == swap.Foreign {
 			continue
 		}
-		op := p.Operation
+		op := p.operation
 		err := t.at(op.Path, func(s *spot, at swap.Place) error {
 			op.Info = s.disk
 			switch {
@@ -272,7 +271,7 @@ func (t *trace) complete(force bool) error {
 // removes the temporary files.
 func (t *trace) abandon() error {
 	for _, p := range slices.Backward(t.parts) {
-		if p.done() && p.untouched() && t.undo(p.Operation) == nil {
+		if p.done() && p.untouched() && t.undo(p.operation) == nil {
 			t.undone[p.Path] = true
 		}
 	}
@@ -312,8 +311,8 @@ func (t *trace) unsettled() value.List {
 	return list
 }
 
-func (t *trace) ops() []order.Operation {
-	return value.Map(t.parts, func(p *part) order.Operation { return p.Operation })
+func (t *trace) ops() []operation {
+	return value.Map(t.parts, func(p *part) operation { return p.operation })
 }
 
 // restored returns the paths that revert has restored, in the order of the changes.

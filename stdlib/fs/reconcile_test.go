@@ -15,7 +15,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/fs/internal/order"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/swap"
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
 )
@@ -69,7 +68,7 @@ func (d *project) dies(changes []tool.Change, k int) int {
 	steps, err := l.compare(changes)
 	rowtest.NoError(d.T, err)
 	l = l.of(changes)
-	ops := order.Of(steps, false)
+	ops := inOrder(steps, false)
 	for i, op := range ops[:min(k, len(ops))] {
 		rowtest.NoError(d.T, l.writeSpares(ops[i:]))
 		rowtest.NoError(d.T, l.change(op, l.exchange))

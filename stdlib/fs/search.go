@@ -7,7 +7,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/fs/internal/globs"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/grep"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
@@ -77,7 +76,7 @@ func searchFiles(l *look, args *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	glob := args.Text("glob")
-	if err := globs.Check(glob); err != nil {
+	if err := checkGlob(glob); err != nil {
 		return nil, err
 	}
 	s, err := l.toRead(args.Text("path"))
@@ -85,12 +84,12 @@ func searchFiles(l *look, args *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	defer s.close()
-	k := &searcher{look: l, search: search, glob: globs.Inside(glob), base: s.path, found: value.List{}}
+	k := &searcher{look: l, search: search, glob: globInside(glob), base: s.path, found: value.List{}}
 	k.limit = l.limit(args)
 	if s.kind() != kindFolder {
 		err = k.file(s)
 	} else {
-		walk := walk{look: l, hidden: args.Bool("hidden") || globs.NamesHidden(glob), depth: maxDepth, visit: k.visit, skip: k.skip}
+		walk := walk{look: l, hidden: args.Bool("hidden") || globNamesHidden(glob), depth: maxDepth, visit: k.visit, skip: k.skip}
 		err = walk.run(s, 0)
 	}
 	if err != nil && !errors.Is(err, errFsEnough) {

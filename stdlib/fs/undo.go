@@ -7,8 +7,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/fs/internal/names"
-	"github.com/cassidy-run/cassidy/stdlib/fs/internal/order"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/records"
 )
 
@@ -81,7 +79,7 @@ func (w *Files) restorable(args *value.Dict) ([]tool.Change, error) {
 		if w.Root == nil {
 			return value.Errorf(value.Denied, "files are unavailable: no project folder is open").WithHint("run cassidy --dir DIR; in Go, set Options.Dir")
 		}
-		if err := names.CheckPath(p); err != nil {
+		if err := checkPath(p); err != nil {
 			return err
 		}
 		if !fs.ValidPath(p) || p == "." {
@@ -152,7 +150,7 @@ func (d disk) rest(changes []tool.Change) (rest []tool.Change, err error) {
 			return nil, err
 		case sameState(now, c.After):
 			continue
-		case !now.Exists && order.ChangesKind(c):
+		case !now.Exists && changesKind(c):
 			c.Before = now
 		case !sameState(now, c.Before):
 			return nil, d.conflict(c.Path)

@@ -13,8 +13,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/fs/internal/globs"
-	fsnames "github.com/cassidy-run/cassidy/stdlib/fs/internal/names"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/swap"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
@@ -185,9 +183,9 @@ func (l *look) child(dir *os.Root, folder, name string) (*spot, error) {
 	switch {
 	case strings.HasPrefix(name, swap.Prefix):
 		return nil, nil
-	case !fsnames.Usable(name) && l.strict:
+	case !usableName(name) && l.strict:
 		return nil, value.Errorf(value.Failed, "%s contains a file whose name %q is not valid UTF-8", l.w.Shown(folder), name)
-	case !fsnames.Usable(name):
+	case !usableName(name):
 		return nil, nil
 	}
 	if st, ok := l.stage.Changed(p); ok {
@@ -253,7 +251,7 @@ func (k *walk) run(folder *spot, depth int) error {
 		switch {
 		case s.kind() != kindFolder:
 			err = k.visit(s)
-		case depth < k.depth && fsnames.Fold(s.name) != ".git":
+		case depth < k.depth && foldName(s.name) != ".git":
 			err = k.run(s, depth+1)
 		}
 		if err != nil {
@@ -294,7 +292,7 @@ func (w *Files) globFunc() tool.Func {
 // and the rest. raw is that folder before it is resolved.
 func (w *Files) globBase(args *value.Dict) (raw, folder, rest string, err error) {
 	pattern := args.Text("pattern")
-	if err := globs.Check(pattern); err != nil {
+	if err := checkGlob(pattern); err != nil {
 		return "", "", "", err
 	}
 	if _, _, err := w.Resolve(args.Text("path")); err != nil {
@@ -313,7 +311,7 @@ func (w *Files) globBase(args *value.Dict) (raw, folder, rest string, err error)
 		}
 	}
 	folder, _, err = w.Resolve(raw)
-	return raw, folder, globs.Inside(rest), err
+	return raw, folder, globInside(rest), err
 }
 
 func globFiles(l *look, args *value.Dict) (value.Value, error) {
@@ -331,7 +329,7 @@ func globFiles(l *look, args *value.Dict) (value.Value, error) {
 		return counted(args, "paths", found, 0), l.mustBeFolder(args.Text("path"))
 	}
 	limit, all := l.limit(args), 0
-	walk := walk{look: l, hidden: args.Bool("hidden") || globs.NamesHidden(rest), depth: globs.Depth(rest, maxDepth)}
+	walk := walk{look: l, hidden: args.Bool("hidden") || globNamesHidden(rest), depth: globDepth(rest, maxDepth)}
 	walk.visit = func(f *spot) error {
 		under := strings.TrimPrefix(f.path, s.path+"/")
 		matches, err := l.matches(rest, under)

@@ -9,8 +9,6 @@ import (
 	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/fs/internal/names"
-	"github.com/cassidy-run/cassidy/stdlib/fs/internal/order"
 )
 
 func (w *Files) writeFuncs() []tool.Func {
@@ -107,7 +105,7 @@ func (l *look) toWrite(raw string) (*spot, error) {
 	case err != nil:
 	case s.behind != "":
 		err = value.Errorf(value.Failed, "%s is a file, not a folder", l.w.Shown(s.behind))
-	case s.path != p && !names.Usable(s.path):
+	case s.path != p && !usableName(s.path):
 		err = value.Errorf(value.Failed, "%s is a link to a path that is not valid UTF-8", l.w.Shown(p))
 	case folder && s.kind() != kindFolder && s.kind() != kindNothing:
 		err = s.notFolder()
@@ -185,7 +183,7 @@ func putFile(l *look, args *value.Dict, become func(old, content []byte) []byte)
 	}
 	mode := old.Mode
 	if !old.Exists {
-		mode = order.NewFile
+		mode = newFile
 	}
 	plan.add(s.path, old, fileState(data, mode))
 	if err := plan.stage(); err != nil {

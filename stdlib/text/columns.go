@@ -9,7 +9,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/internal/grid"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
@@ -86,7 +85,7 @@ func table(a *value.Dict) (value.Value, error) {
 	named := row.Arg(a, "columns") != nil
 	if !named {
 		var err error
-		if columns, err = grid.Columns(rows); err != nil {
+		if columns, err = row.Columns(rows); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +95,7 @@ func table(a *value.Dict) (value.Value, error) {
 		if budget -= 1 + len(columns); budget < 0 {
 			return nil, row.TooMany()
 		}
-		cells, err := grid.Cells(r, i+1, columns, named)
+		cells, err := row.Cells(r, i+1, columns, named)
 		if err != nil {
 			return nil, err
 		}
@@ -171,7 +170,7 @@ func (g *layout) line(b *row.Builder, cells []string) {
 
 // isNumber reports whether a cell is empty or written like a number.
 func isNumber(cell string) bool {
-	switch grid.Typed(cell).(type) {
+	switch row.Typed(cell).(type) {
 	case string, bool:
 		return false
 	}

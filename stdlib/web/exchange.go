@@ -19,7 +19,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
-	"github.com/cassidy-run/cassidy/stdlib/internal/urls"
 	"github.com/cassidy-run/cassidy/stdlib/secret"
 )
 
@@ -208,7 +207,7 @@ func (x *exchange) addParams(params *value.Dict) (names []string, err error) {
 		}
 		names = append(names, found...)
 	}
-	query, err := urls.Query(params)
+	query, err := row.Query(params)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
-	"github.com/cassidy-run/cassidy/stdlib/internal/urls"
 	"github.com/cassidy-run/cassidy/stdlib/secret"
 )
 
@@ -275,7 +274,7 @@ func (a *request) readBody(args *value.Dict) error {
 		a.body, kind, given = text, "application/json", given+1
 	}
 	if fields.Len() > 0 {
-		text, err := urls.Query(fields)
+		text, err := row.Query(fields)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 	"github.com/cassidy-run/cassidy/stdlib/internal/rowtest"
-	"github.com/cassidy-run/cassidy/stdlib/internal/urls"
 	"github.com/cassidy-run/cassidy/stdlib/secret"
 )
 
@@ -135,7 +134,7 @@ func TestSecretIsScrubbed(t *testing.T) {
 		token, url.QueryEscape(token), url.PathEscape(token), strings.ToLower(url.QueryEscape("<>")) + token, string(quoted), value.FormatJSON(token, ""),
 		strings.ReplaceAll(strings.Trim(value.FormatJSON(token, ""), `"`), "/", `\/`), hex.EncodeToString(plain), fmt.Sprintf("%X", plain),
 		base64.StdEncoding.EncodeToString(plain), base64.URLEncoding.EncodeToString(plain), base64.RawStdEncoding.EncodeToString(plain), base64.RawURLEncoding.EncodeToString(plain),
-		"t0k&lt;en&gt;&amp;&#34;/+=?ä-value", lowerHex, urls.Escape(token, ""),
+		"t0k&lt;en&gt;&amp;&#34;/+=?ä-value", lowerHex, row.Escape(token, ""),
 		"x" + token + "y" + token, strings.Repeat(token, 3), "\xff" + token,
 	} {
 		d := newTLSNet(t, &Options{Secrets: secretsOf("T", token)}, func(w http.ResponseWriter, _ *http.Request) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
-	"github.com/cassidy-run/cassidy/stdlib/internal/urls"
 )
 
 // A hostURL is an address whose host is known: in the one form in which grants
@@ -35,7 +34,7 @@ func parseURL(text string) (*hostURL, error) {
 	if len(text) > row.MaxURL {
 		return nil, limitError("the URL is longer than %d KB", row.MaxURL>>10)
 	}
-	u, err := urls.Parse(text)
+	u, err := row.Parse(text)
 	if err != nil || !utf8.ValidString(text) {
 		return nil, value.Errorf(value.Invalid, "invalid URL").WithHint("write a URL like https://example.com/path")
 	}
@@ -56,7 +55,7 @@ func parseURL(text string) (*hostURL, error) {
 	if h.port, err = portOf(u); err != nil {
 		return nil, err
 	}
-	h.URL = url.URL{Scheme: u.Scheme, Host: hostPort(u.Scheme, h), Path: u.Path, RawPath: u.RawPath, RawQuery: urls.Escape(u.RawQuery, querySafe)}
+	h.URL = url.URL{Scheme: u.Scheme, Host: hostPort(u.Scheme, h), Path: u.Path, RawPath: u.RawPath, RawQuery: row.Escape(u.RawQuery, querySafe)}
 	if h.Path == "" {
 		h.Path = "/"
 	}
@@ -64,7 +63,7 @@ func parseURL(text string) (*hostURL, error) {
 }
 
 // querySafe is what may stand in a query as it is.
-const querySafe = urls.FragmentSafe + "[]"
+const querySafe = row.FragmentSafe + "[]"
 
 // hostPort gives the host as capabilities name it: with its port only where
 // that is not the standard one.

@@ -1,5 +1,4 @@
-// Package names checks names of files, and compares them by the rules of all common file systems.
-package names
+package fs
 
 import (
 	"io/fs"
@@ -12,17 +11,17 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// MaxPath is how long a path may be, as on Linux.
-const MaxPath = 4096
+// maxPath is how long a path may be, as on Linux.
+const maxPath = 4096
 
-// CheckPath fails for text that is not a path, or that would be displayed differently.
-func CheckPath(raw string) error {
+// checkPath fails for text that is not a path, or that would be displayed differently.
+func checkPath(raw string) error {
 	switch {
 	case raw == "":
 		return value.Errorf(value.Security, "the path is empty").WithHint(`use "." for the working directory`)
-	case len(raw) > MaxPath:
-		return value.Errorf(value.Invalid, "the path %q is longer than %d bytes", value.Cut(raw, 60), MaxPath)
-	case !Usable(raw):
+	case len(raw) > maxPath:
+		return value.Errorf(value.Invalid, "the path %q is longer than %d bytes", value.Cut(raw, 60), maxPath)
+	case !usableName(raw):
 		return value.Errorf(value.Security, "the path %q contains a control character or is not UTF-8", raw)
 	case filepath.Separator == '\\' && strings.ContainsAny(strings.TrimPrefix(raw, filepath.VolumeName(raw)), `\:`):
 		return value.Errorf(value.Security, `the path %q contains \ or :`, raw).WithHint("separate folders with /, as in docs/a.txt")
@@ -30,40 +29,40 @@ func CheckPath(raw string) error {
 	return nil
 }
 
-// Usable reports whether a script can use a name that is on disk. Other names are left out of
+// usableName reports whether a script can use a name that is on disk. Other names are left out of
 // lists.
-func Usable(name string) bool {
+func usableName(name string) bool {
 	return utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
-// FoldAll folds each of some names, in place.
-func FoldAll(names []string) []string {
+// foldAll folds each of some names, in place.
+func foldAll(names []string) []string {
 	for i, name := range names {
-		names[i] = Fold(name)
+		names[i] = foldName(name)
 	}
 	return names
 }
 
-// FoldPath folds each name of a path.
-func FoldPath(p string) string {
-	return strings.Join(FoldAll(strings.Split(p, "/")), "/")
+// foldPath folds each name of a path.
+func foldPath(p string) string {
+	return strings.Join(foldAll(strings.Split(p, "/")), "/")
 }
 
-// IsShort reports whether a name is the short name that Windows gives a longer one, such as
+// isShortName reports whether a name is the short name that Windows gives a longer one, such as
 // GIT~1 for .git.
-func IsShort(folded, stem string) bool {
+func isShortName(folded, stem string) bool {
 	digits, ok := strings.CutPrefix(folded, stem+"~")
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// IsHidden reports whether a folded name is a dot and a stem, or the short name of that.
-func IsHidden(folded, stem string) bool { return folded == "."+stem || IsShort(folded, stem) }
+// isHiddenName reports whether a folded name is a dot and a stem, or the short name of that.
+func isHiddenName(folded, stem string) bool { return folded == "."+stem || isShortName(folded, stem) }
 
-// Fold returns a form in which two names are equal if any common file system takes them for the
+// foldName returns a form in which two names are equal if any common file system takes them for the
 // same. It folds letters to lower case (ß becomes ss, and i with and without dot are equal),
 // replaces full-width forms by ASCII, and removes invisible characters (HFS+, and ext4 with
 // casefold), dots and spaces at the end, and a stream after a colon (Windows).
-func Fold(name string) string {
+func foldName(name string) string {
 	var b strings.Builder
 	for _, r := range name {
 		if r >= 0xFF01 && r <= 0xFF5E {
@@ -93,8 +92,8 @@ func smallLetter(r rune) rune {
 	return unicode.ToLower(r)
 }
 
-// Kind says what a file is that is neither regular nor a folder, as in "a pipe".
-func Kind(mode fs.FileMode) string {
+// modeKind says what a file is that is neither regular nor a folder, as in "a pipe".
+func modeKind(mode fs.FileMode) string {
 	switch {
 	case mode&fs.ModeSymlink != 0:
 		return "a link"
@@ -106,8 +105,8 @@ func Kind(mode fs.FileMode) string {
 	return "a device"
 }
 
-// Nearest returns up to most of the names that are similar to a name, the most similar first.
-func Nearest(name string, names []string, most int) (near []string) {
+// nearestNames returns up to most of the names that are similar to a name, the most similar first.
+func nearestNames(name string, names []string, most int) (near []string) {
 	for len(near) < most {
 		nearest := value.Nearest(name, names)
 		if nearest == "" {

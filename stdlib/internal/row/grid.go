@@ -1,9 +1,7 @@
-// Package grid turns lists of dicts or lists into rows of cells, and cells into values.
-package grid
+package row
 
 import (
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // Columns returns the keys of rows that are dicts, in the order in which
@@ -16,7 +14,7 @@ func Columns(rows []value.Value) ([]string, error) {
 		for k := range d.All() {
 			name, ok := k.(string)
 			if !ok || name == "" {
-				return nil, row.Invalid("row %d: invalid column name: expected a string that is not empty", i+1)
+				return nil, Invalid("row %d: invalid column name: expected a string that is not empty", i+1)
 			}
 			if !seen[name] {
 				seen[name] = true
@@ -38,20 +36,20 @@ func Cells(r value.Value, number int, columns []string, named bool) ([]string, e
 			items[i], _ = d.Get(name)
 		}
 	case !isList:
-		return nil, row.Invalid("row %d: expected a dict or a list but got %s", number, value.TypeOf(r))
+		return nil, Invalid("row %d: expected a dict or a list but got %s", number, value.TypeOf(r))
 	case len(columns) > 0 && !named:
-		return nil, row.Invalid("row %d is a list, but other rows are dicts", number)
+		return nil, Invalid("row %d is a list, but other rows are dicts", number)
 	case named && len(items) != len(columns):
-		return nil, row.Invalid("row %d has %d cells, but there are %d columns", number, len(items), len(columns))
+		return nil, Invalid("row %d has %d cells, but there are %d columns", number, len(items), len(columns))
 	}
 	if len(items) == 0 {
-		return nil, row.Invalid("row %d has no cells", number)
+		return nil, Invalid("row %d has no cells", number)
 	}
 	cells := make([]string, len(items))
 	for i, v := range items {
-		text, ok := row.Scalar(v)
+		text, ok := Scalar(v)
 		if !ok {
-			return nil, row.Invalid("row %d, column %d: a cell cannot hold a value of type %s", number, i+1, value.TypeOf(v)).
+			return nil, Invalid("row %d, column %d: a cell cannot hold a value of type %s", number, i+1, value.TypeOf(v)).
 				WithHint("convert it to text first, for example with json.encode")
 		}
 		cells[i] = text

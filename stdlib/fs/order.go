@@ -1,5 +1,4 @@
-// Package order puts the changes of a commit into an order in which they can be carried out.
-package order
+package fs
 
 import (
 	"cmp"
@@ -13,25 +12,25 @@ import (
 
 // The permissions of new files and folders, before the umask of the process.
 const (
-	NewFile   = 0o644
-	NewFolder = 0o755
+	newFile   = 0o644
+	newFolder = 0o755
 )
 
-// A Step is one change of a commit, compared with the disk.
-type Step struct {
+// A diskStep is one change of a commit, compared with the disk.
+type diskStep struct {
 	tool.Change
 	Now  tool.FileState // what is on disk, with content
 	Info fs.FileInfo    // the same from the system; nil for nothing
 }
 
-// Changes returns the changes of steps with the content that was on disk.
-func Changes(steps []*Step) []tool.Change {
-	return value.Map(steps, func(s *Step) tool.Change { return tool.Change{Path: s.Path, Before: s.Now, After: s.After} })
+// changesOf returns the changes of steps with the content that was on disk.
+func changesOf(steps []*diskStep) []tool.Change {
+	return value.Map(steps, func(s *diskStep) tool.Change { return tool.Change{Path: s.Path, Before: s.Now, After: s.After} })
 }
 
-// An Operation is one change on the disk. It creates or removes a thing, or replaces it by one
+// An operation is one change on the disk. It creates or removes a thing, or replaces it by one
 // of the same kind.
-type Operation struct {
+type operation struct {
 	Path          string
 	Before, After tool.FileState
 	Info          fs.FileInfo // what must be there, unchanged, when it begins
@@ -39,34 +38,34 @@ type Operation struct {
 }
 
 // IsFile reports whether the operation writes a file.
-func (op *Operation) IsFile() bool { return op.After.Exists && !op.After.Dir }
+func (op *operation) IsFile() bool { return op.After.Exists && !op.After.Dir }
 
 // IsFolder reports whether the operation makes or removes a folder.
-func (op *Operation) IsFolder() bool { return op.Before.Dir || op.After.Dir }
+func (op *operation) IsFolder() bool { return op.Before.Dir || op.After.Dir }
 
-// Of returns the operations of steps, in an order in which each is possible and in which
+// inOrder returns the operations of steps, in an order in which each is possible and in which
 // nothing is removed before everything new is there. First it removes things that are
 // replaced by another kind; then it makes folders from the top, writes files, and removes
 // the rest from the bottom.
-func Of(steps []*Step, exact bool) []Operation {
+func inOrder(steps []*diskStep, exact bool) []operation {
 	var inTheWay []string
 	for _, s := range steps {
-		if ChangesKind(s.Change) {
+		if changesKind(s.Change) {
 			inTheWay = append(inTheWay, s.Path)
 		}
 	}
 	early := func(p string) bool {
 		return slices.ContainsFunc(inTheWay, func(top string) bool { return p == top || strings.HasPrefix(p, top+"/") })
 	}
-	var first, folders, files, last []Operation
+	var first, folders, files, last []operation
 	for _, s := range steps {
-		op := Operation{Path: s.Path, Before: s.Now, After: s.After, Info: s.Info}
-		op.Exact = exact || s.Before.Exists || s.After.Mode != NewFile && s.After.Mode != NewFolder
+		op := operation{Path: s.Path, Before: s.Now, After: s.After, Info: s.Info}
+		op.Exact = exact || s.Before.Exists || s.After.Mode != newFile && s.After.Mode != newFolder
 		if s.Before.Exists && s.After.Mode == s.Before.Mode {
 			op.After.Mode = s.Now.Mode // keep a mode that was changed meanwhile
 		}
 		if s.Before.Exists && early(s.Path) {
-			first = append(first, Operation{Path: s.Path, Before: s.Now, Info: s.Info, Exact: true})
+			first = append(first, operation{Path: s.Path, Before: s.Now, Info: s.Info, Exact: true})
 			op.Before, op.Info = tool.FileState{}, nil
 		}
 		switch {
@@ -78,15 +77,15 @@ func Of(steps []*Step, exact bool) []Operation {
 			last = append(last, op)
 		}
 	}
-	slices.SortFunc(folders, func(a, b Operation) int { return cmp.Compare(a.Path, b.Path) })
-	for _, ops := range [][]Operation{first, last} {
-		slices.SortFunc(ops, func(a, b Operation) int { return cmp.Compare(b.Path, a.Path) })
+	slices.SortFunc(folders, func(a, b operation) int { return cmp.Compare(a.Path, b.Path) })
+	for _, ops := range [][]operation{first, last} {
+		slices.SortFunc(ops, func(a, b operation) int { return cmp.Compare(b.Path, a.Path) })
 	}
 	return slices.Concat(first, folders, files, last)
 }
 
-// ChangesKind reports whether a change replaces a file by a folder or a folder by a file. That
+// changesKind reports whether a change replaces a file by a folder or a folder by a file. That
 // takes two operations, with nothing there between them.
-func ChangesKind(c tool.Change) bool {
+func changesKind(c tool.Change) bool {
 	return c.Before.Exists && c.After.Exists && c.Before.Dir != c.After.Dir
 }

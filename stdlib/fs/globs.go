@@ -1,5 +1,4 @@
-// Package globs checks the patterns of file names before they are matched.
-package globs
+package fs
 
 import (
 	"strings"
@@ -16,8 +15,8 @@ const (
 	maxAlternatives = 64
 )
 
-// Check fails for an invalid pattern, and for one that takes too long to match.
-func Check(pattern string) error {
+// checkGlob fails for an invalid pattern, and for one that takes too long to match.
+func checkGlob(pattern string) error {
 	switch {
 	case pattern == "" || !doublestar.ValidatePattern(pattern):
 		return value.Errorf(value.Invalid, "invalid glob %q", pattern).WithHint("write a glob such as *.csv, docs/** or src/**/*.{js,ts}")
@@ -54,22 +53,22 @@ func countAlternatives(pattern string) int {
 	return all
 }
 
-// NamesHidden reports whether a pattern contains a name that begins with a dot.
-func NamesHidden(pattern string) bool {
+// globNamesHidden reports whether a pattern contains a name that begins with a dot.
+func globNamesHidden(pattern string) bool {
 	return strings.HasPrefix(pattern, ".") || strings.Contains(pattern, "/.")
 }
 
-// Inside changes a pattern that ends in /** so that it matches only what is inside the
+// globInside changes a pattern that ends in /** so that it matches only what is inside the
 // folder, and not a file with the name of the folder.
-func Inside(pattern string) string {
+func globInside(pattern string) string {
 	if strings.HasSuffix(pattern, "/**") {
 		return pattern + "/*"
 	}
 	return pattern
 }
 
-// Depth returns how many folders deep a pattern can match, and at most most.
-func Depth(pattern string, most int) int {
+// globDepth returns how many folders deep a pattern can match, and at most most.
+func globDepth(pattern string, most int) int {
 	if strings.Contains(pattern, "**") {
 		return most
 	}

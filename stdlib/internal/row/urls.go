@@ -1,12 +1,10 @@
-// Package urls reads and writes URLs as scripts give them.
-package urls
+package row
 
 import (
 	"net/url"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // Parse parses a URL. Its error is of kind Invalid and does not quote the URL, which may
@@ -18,7 +16,7 @@ func Parse(text string) (*url.URL, error) {
 		if e, _ = err.(*url.Error); e != nil {
 			err = e.Err
 		}
-		return nil, row.Invalid("invalid URL: %w", err)
+		return nil, Invalid("invalid URL: %w", err)
 	}
 	return u, nil
 }
@@ -32,18 +30,18 @@ const (
 
 // Query returns the entries of a dict as the query of a URL.
 func Query(d *value.Dict) (string, error) {
-	var b row.Builder
+	var b Builder
 	for k, v := range d.All() {
-		name, ok := row.Scalar(k)
+		name, ok := Scalar(k)
 		values, isList := value.Elements(v)
 		if !isList {
 			values = []value.Value{v}
 		}
 		for _, v := range values {
-			text, plain := row.Scalar(v)
+			text, plain := Scalar(v)
 			if !ok || !plain {
-				return "", row.Invalid("query: %s should be text, a number, a boolean or a list of them, but got %s",
-					row.Short(value.FormatJSON(k, "")), value.TypeOf(v))
+				return "", Invalid("query: %s should be text, a number, a boolean or a list of them, but got %s",
+					Short(value.FormatJSON(k, "")), value.TypeOf(v))
 			}
 			if v == nil {
 				continue
@@ -55,7 +53,7 @@ func Query(d *value.Dict) (string, error) {
 		}
 	}
 	if b.Full {
-		return "", row.TooLong()
+		return "", TooLong()
 	}
 	return b.String(), nil
 }
