@@ -6,16 +6,15 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agentfiles"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/chat"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/check"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/completion"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/config"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/decision"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/demo"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/doctor"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/eval"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/lock"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/lsp"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/mcp"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/modellist"
@@ -24,20 +23,18 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/secret"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/skill"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/task"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/test"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/tool"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/wizard"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/workflow"
 )
 
 // commands returns all commands, in the order of the help.
 func commands() []func(*app.App) *cli.Command {
 	return []func(*app.App) *cli.Command{
-		demo.Command, wizard.Command, setup.Command, task.Command, chat.Command, workflow.Command, tool.Command, check.Command, check.Format, test.Command, repl.Command, skill.Command,
-		agentfiles.Command, trust.Command, lock.Command, lsp.Command, mcp.Command,
-		runs.Command, decision.Command, eval.Command, eval.FormatTest, modellist.Command, config.Command, secret.Command, completion.Command, completion.Man, completion.Words, doctor.Command, versionCommand,
+		demo.Command, wizard.Command, setup.Command, agents.TaskCommand, chat.Command, runs.RunCommand, tool.Command, check.Command, check.Format, test.Command, repl.Command, skill.Command,
+		agentfiles.Command, trust.Command, trust.LockCommand, lsp.Command, mcp.Command,
+		runs.Command, eval.DecisionCommand, eval.Command, eval.FormatTest, modellist.Command, config.Command, secret.Command, completion.Command, completion.Man, completion.Words, doctor.Command, versionCommand,
 	}
 }
 

@@ -1,5 +1,6 @@
 // Package eval has the command that measures how well models do the tasks of a file, and the one
-// that compares the formats of tool calls, which is a preset of it.
+// that compares the formats of tool calls, which is a preset of it. It also has the command that reads
+// the decisions in a reply.
 package eval
 
 import (

@@ -10,7 +10,6 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/workflow"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -114,13 +113,13 @@ func (c *command) resume(ctx *cli.Context, id string) error {
 				return err
 			}
 			c.Model, p.Parks = r.Options.Text("model"), parks
-			if err := workflow.CheckModel(ctx.Context, c.App, h); err != nil {
+			if err := checkModel(ctx.Context, c.App, h); err != nil {
 				return err
 			}
 			if err := agents.Register(ctx.Context, c.App, h, parks, p.Options); err != nil {
 				return err
 			}
-			return workflow.Run(ctx.Context, c.App, h, p, raised.Ceilings)
+			return runWorkflow(ctx.Context, c.App, h, p, raised.Ceilings)
 		case host.CallKind:
 			_, err := calls.Run(c.App, ctx, h, "", func(ctx context.Context, _ trace.Mode) (tool.Result, error) {
 				result, err := h.Resume(ctx, r.ID)

@@ -1,5 +1,5 @@
-// Package runs has the commands that list, show, answer, resume, replay, undo, verify, export
-// and delete recorded runs, and that make tools of their programs.
+// Package runs has the command that runs workflows, and those that list, show, answer, resume,
+// replay, undo, verify, export and delete recorded runs, and that make tools of their programs.
 package runs
 
 import (

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) { testworker.Main(m, stdlib.Pure()...) }
 // commands are what the tests run: besides this package's, what makes runs and uses what
 // was made of them.
 func commands() []func(*app.App) *cli.Command {
-	return []func(*app.App) *cli.Command{Command, tools.Command, trust.Command}
+	return []func(*app.App) *cli.Command{Command, RunCommand, tools.Command, trust.Command}
 }
 
 // A testHome is a folder of a user's own, with the record of runs in it.

@@ -1,5 +1,5 @@
 // Package trust has the command that reviews what is in a project: what its files may do,
-// and whether the user trusts them.
+// and whether the user trusts them. It has the command that locks what was reviewed, too.
 package trust
 
 import (

@@ -1,4 +1,4 @@
-package task
+package agents
 
 import (
 	"encoding/json"
@@ -123,7 +123,7 @@ func TestTaskOverCassidyAI(t *testing.T) {
 	server := httptest.NewServer(a)
 	defer server.Close()
 	env := map[string]string{"CASSIDY_HOME": home, "CASSIDY_API_KEY": key, "CASSIDY_ASSISTANT_ID": "helper", "CASSIDY_BASE_URL": server.URL}
-	stdout, stderr, code := apptest.Run(t, dir, env, []func(*app.App) *cli.Command{Command}, "task", "When do we sow?")
+	stdout, stderr, code := apptest.Run(t, dir, env, []func(*app.App) *cli.Command{TaskCommand}, "task", "When do we sow?")
 	if stdout != "in March [[1]]\n\n[1] Garden book\\u001b[2J https://example.com/book\n[2] a note\n" || code != 0 {
 		t.Errorf("the answer is %q, exit %d (%s), want in March", stdout, code, stderr)
 	}
@@ -139,7 +139,7 @@ func TestTaskOverCassidyAI(t *testing.T) {
 	noKey(t, key, home, stdout, stderr)
 
 	env["CASSIDY_API_KEY"] = "another-" + key
-	stdout, stderr, code = apptest.Run(t, dir, env, []func(*app.App) *cli.Command{Command}, "--json", "--verbose", "task", "When do we sow?")
+	stdout, stderr, code = apptest.Run(t, dir, env, []func(*app.App) *cli.Command{TaskCommand}, "--json", "--verbose", "task", "When do we sow?")
 	if code != 5 || !strings.Contains(stderr, "CASSIDY_API_KEY") || !strings.Contains(stderr, "x-api-key") {
 		t.Errorf("a wrong key ended with %d: %s, want 5, what to set and how the key was sent", code, stderr)
 	}
@@ -149,7 +149,7 @@ func TestTaskOverCassidyAI(t *testing.T) {
 		server.Close()
 	}
 	env["CASSIDY_API_KEY"], a.trouble = key, slices.Repeat([]int{http.StatusServiceUnavailable}, 100)
-	_, stderr, code = apptest.Run(t, dir, env, []func(*app.App) *cli.Command{Command}, "task", "When do we sow?")
+	_, stderr, code = apptest.Run(t, dir, env, []func(*app.App) *cli.Command{TaskCommand}, "task", "When do we sow?")
 	if code != 5 || !strings.Contains(stderr, "hint: ") {
 		t.Errorf("without a server it ended with %d: %s, want 5 and what to do", code, stderr)
 	}

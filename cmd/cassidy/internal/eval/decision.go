@@ -1,5 +1,4 @@
-// Package decision has the command that reads the decisions in a reply of a model.
-package decision
+package eval
 
 import (
 	"bytes"
@@ -20,12 +19,12 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A command is one run of a command of cassidy decision.
-type command struct{ *app.App }
+// A decisionCommand is one run of a command of cassidy decision.
+type decisionCommand struct{ *app.App }
 
-// Command returns cassidy decision.
-func Command(a *app.App) *cli.Command {
-	c := &command{a}
+// DecisionCommand returns cassidy decision.
+func DecisionCommand(a *app.App) *cli.Command {
+	c := &decisionCommand{a}
 	return &cli.Command{
 		Name: "decision", Usage: "read the tool calls or the final answer in a model's reply",
 		Subcommands: []*cli.Command{{
@@ -55,7 +54,7 @@ func Command(a *app.App) *cli.Command {
 	}
 }
 
-func (c *command) parseDecision(ctx *cli.Context) error {
+func (c *decisionCommand) parseDecision(ctx *cli.Context) error {
 	format, err := decisionFormat(ctx.String("format"))
 	if err != nil {
 		return err
@@ -95,7 +94,7 @@ func decisionFormat(word string) (decision.Format, error) {
 }
 
 // decisionTools reads the tools from a file, or returns those available here.
-func (c *command) decisionTools(file string, given bool) ([]tool.Tool, error) {
+func (c *decisionCommand) decisionTools(file string, given bool) ([]tool.Tool, error) {
 	if given {
 		return toolsOf(file)
 	}
@@ -126,7 +125,7 @@ func toolsOf(file string) ([]tool.Tool, error) {
 }
 
 // reply reads the reply from the file of the argument, or from standard input.
-func (c *command) reply(ctx *cli.Context) (string, error) {
+func (c *decisionCommand) reply(ctx *cli.Context) (string, error) {
 	args := ctx.Args().Slice()
 	var text []byte
 	var err error
@@ -162,7 +161,7 @@ func decisionsJSON(read []decision.Decision) (*value.Dict, error) {
 }
 
 // explain prints a decision for a person.
-func (c *command) explain(d *decision.Decision, tools []tool.Tool, asked decision.Format) {
+func (c *decisionCommand) explain(d *decision.Decision, tools []tool.Tool, asked decision.Format) {
 	line := func(name, value string) {
 		if value != "" {
 			c.Print(draw.Pad(name, 11, false) + strings.ReplaceAll(ui.Visible(strings.TrimSpace(value)), "\n", "\n"+draw.Pad("", 11, false)) + "\n")

@@ -1,5 +1,4 @@
-// Package workflow has the command that runs workflows.
-package workflow
+package runs
 
 import (
 	"cmp"
@@ -30,12 +29,12 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A command is one run of cassidy run.
-type command struct{ *app.App }
+// A workflowCommand is one run of cassidy run.
+type workflowCommand struct{ *app.App }
 
-// Command returns cassidy run.
-func Command(a *app.App) *cli.Command {
-	c := &command{a}
+// RunCommand returns cassidy run.
+func RunCommand(a *app.App) *cli.Command {
+	c := &workflowCommand{a}
 	return &cli.Command{
 		Name: "run", Usage: "run a workflow: a script that calls tools and models", ArgsUsage: "[FILE.star|NAME [key=value …]]",
 		Description: "A workflow is a Starlark file with a function main. NAME runs the file .cassidy/workflows/NAME.star of the\n" +
@@ -65,13 +64,13 @@ func Command(a *app.App) *cli.Command {
 	}
 }
 
-func (c *command) run(ctx *cli.Context, h *host.Host) error {
+func (c *workflowCommand) run(ctx *cli.Context, h *host.Host) error {
 	id, err := app.RunID(ctx)
 	if err != nil {
 		return err
 	}
 	id = cmp.Or(id, agent.NewID())
-	if err := CheckModel(ctx.Context, c.App, h); err != nil {
+	if err := checkModel(ctx.Context, c.App, h); err != nil {
 		return err
 	}
 	w, err := c.described(ctx, h)
@@ -112,9 +111,9 @@ func (c *command) run(ctx *cli.Context, h *host.Host) error {
 	return run(ctx.Context, c.App, h, p, agent.Ceilings{}, t)
 }
 
-// Run runs a workflow, shows its events and prints its result. Ceilings that are set replace the
+// runWorkflow runs a workflow, shows its events and prints its result. Ceilings that are set replace the
 // recorded ones.
-func Run(ctx context.Context, a *app.App, h *host.Host, p *host.Program, c agent.Ceilings) error {
+func runWorkflow(ctx context.Context, a *app.App, h *host.Host, p *host.Program, c agent.Ceilings) error {
 	return run(ctx, a, h, p, c, &calls.Tracer{})
 }
 
@@ -144,14 +143,14 @@ func run(ctx context.Context, a *app.App, h *host.Host, p *host.Program, c agent
 	})
 	out, err := h.RunProgram(metered, p)
 	stop()
-	err = Ended(ctx, a, p, out, used(), err)
+	err = workflowEnded(ctx, a, p, out, used(), err)
 	t.End(nil)
 	return err
 }
 
-// CheckModel fails if the model of --model cannot be opened, so that a workflow fails
+// checkModel fails if the model of --model cannot be opened, so that a workflow fails
 // before its first effect.
-func CheckModel(ctx context.Context, a *app.App, h *host.Host) error {
+func checkModel(ctx context.Context, a *app.App, h *host.Host) error {
 	if a.Model == "" {
 		return nil
 	}
@@ -160,7 +159,7 @@ func CheckModel(ctx context.Context, a *app.App, h *host.Host) error {
 }
 
 // described finds the workflow that the first argument names, and its parameters.
-func (c *command) described(ctx *cli.Context, h *host.Host) (project.Workflow, error) {
+func (c *workflowCommand) described(ctx *cli.Context, h *host.Host) (project.Workflow, error) {
 	w, err := c.open(ctx.Args().First())
 	if err == nil {
 		err = w.Describe(ctx.Context, h.Describe)
@@ -169,7 +168,7 @@ func (c *command) described(ctx *cli.Context, h *host.Host) (project.Workflow, e
 }
 
 // help describes a workflow in full.
-func (c *command) help(ctx *cli.Context, h *host.Host) error {
+func (c *workflowCommand) help(ctx *cli.Context, h *host.Host) error {
 	w, err := c.described(ctx, h)
 	if err != nil {
 		return err
@@ -206,7 +205,7 @@ func infoOf(w *project.Workflow) toolset.Info {
 }
 
 // open finds a workflow by its file or its name.
-func (c *command) open(word string) (project.Workflow, error) {
+func (c *workflowCommand) open(word string) (project.Workflow, error) {
 	if strings.HasSuffix(word, ".star") {
 		file := word
 		if _, err := os.Stat(file); err != nil && c.Dir != "" && !filepath.IsAbs(file) {
@@ -225,8 +224,8 @@ func (c *command) open(word string) (project.Workflow, error) {
 	return project.FindWorkflow(root, c.Scope(), word)
 }
 
-// Ended prints the result of a workflow, and returns the error of the command.
-func Ended(ctx context.Context, a *app.App, p *host.Program, out tool.Outcome, used agent.Usage, err error) error {
+// workflowEnded prints the result of a workflow, and returns the error of the command.
+func workflowEnded(ctx context.Context, a *app.App, p *host.Program, out tool.Outcome, used agent.Usage, err error) error {
 	e := interrupt.Error(ctx, err)
 	if a.JSON {
 		printEnd(a, p, out, used, e)
@@ -263,8 +262,8 @@ func printEnd(a *app.App, p *host.Program, out tool.Outcome, used agent.Usage, e
 	}
 }
 
-// Show shows the events of a workflow until stop is called.
-func Show(a *app.App, h *host.Host, run string) (stop func()) {
+// show shows the events of a workflow until stop is called.
+func show(a *app.App, h *host.Host, run string) (stop func()) {
 	return calls.ShowRun(a, h, run, lines(a, run))
 }
 
@@ -309,7 +308,7 @@ func lines(a *app.App, run string) func(tool.Event) {
 }
 
 // list lists the workflows of the project and its user.
-func (c *command) list(ctx *cli.Context, h *host.Host) error {
+func (c *workflowCommand) list(ctx *cli.Context, h *host.Host) error {
 	root, err := c.ProjectRoot()
 	if err != nil {
 		return err

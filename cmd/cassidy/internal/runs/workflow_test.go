@@ -1,4 +1,4 @@
-package workflow_test
+package runs
 
 import (
 	"encoding/json"
@@ -7,15 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/tool"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/trust"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/workflow"
-	"github.com/cassidy-run/cassidy/internal/testworker"
-	"github.com/cassidy-run/cassidy/stdlib"
 )
 
 const (
@@ -23,14 +16,6 @@ const (
 	countTool = "def count(text: str) -> int:\n    \"Count letters.\"\n    if text == \"\":\n        fail(\"nothing to count\")\n    return len(text)\n\ntool(count)\n"
 	keepTool  = "def keep(text: str):\n    \"Keep it.\"\n    fs.write(\"kept.txt\", text)\n\ntool(keep, needs = [\"fs.write:*.txt\"])\n"
 )
-
-// TestMain has this binary be a worker of itself, see [testworker.Main].
-func TestMain(m *testing.M) { testworker.Main(m, stdlib.Pure()...) }
-
-// commands are those that the tests use.
-func commands() []func(*app.App) *cli.Command {
-	return []func(*app.App) *cli.Command{workflow.Command, tool.Command, trust.Command}
-}
 
 // newProject makes a project of these files, by their names below .cassidy, which its
 // user trusts.

@@ -1,4 +1,4 @@
-package workflow_test
+package runs
 
 import (
 	"encoding/json"

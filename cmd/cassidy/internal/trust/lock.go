@@ -1,5 +1,4 @@
-// Package lock has the command that locks what the tools of a project may do.
-package lock
+package trust
 
 import (
 	"slices"
@@ -16,12 +15,12 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A command is one run of cassidy lock.
-type command struct{ *app.App }
+// A lockCommand is one run of cassidy lock.
+type lockCommand struct{ *app.App }
 
-// Command returns cassidy lock.
-func Command(a *app.App) *cli.Command {
-	c := &command{a}
+// LockCommand returns cassidy lock.
+func LockCommand(a *app.App) *cli.Command {
+	c := &lockCommand{a}
 	return &cli.Command{
 		Name: "lock", Usage: "record the tools of the project and their capabilities, or check that nothing has changed",
 		Description: "The lock is the file " + lockfile.Name + ". It has the capabilities of each tool, and a hash of each file that needs a review.\n" +
@@ -33,7 +32,7 @@ func Command(a *app.App) *cli.Command {
 	}
 }
 
-func (c *command) lock(ctx *cli.Context, h *host.Host) error {
+func (c *lockCommand) lock(ctx *cli.Context, h *host.Host) error {
 	root, err := c.ProjectRoot()
 	if err != nil {
 		return err
@@ -76,7 +75,7 @@ func (c *command) lock(ctx *cli.Context, h *host.Host) error {
 
 // serversOf describes the tools of the project's servers as they were reviewed. A server that was not
 // reviewed on this machine is as in the lock before, or nil.
-func (c *command) serversOf(root string, before *lockfile.Lock) (list []lockfile.Server) {
+func (c *lockCommand) serversOf(root string, before *lockfile.Lock) (list []lockfile.Server) {
 	servers := c.Servers(root)
 	entries, _ := servers.Entries() // an error is one of the review, too
 	for i := range entries {
@@ -96,7 +95,7 @@ func (c *command) serversOf(root string, before *lockfile.Lock) (list []lockfile
 }
 
 // check reports the changes since the lock, and fails if there are any.
-func (c *command) check(changes []lockfile.Change) error {
+func (c *lockCommand) check(changes []lockfile.Change) error {
 	if c.JSON {
 		if err := c.PrintJSON(value.NewDict("ok", len(changes) == 0, "changes", list(changes))); err != nil {
 			return err
@@ -114,7 +113,7 @@ func (c *command) check(changes []lockfile.Change) error {
 	return nil
 }
 
-func (c *command) show(changes []lockfile.Change) {
+func (c *lockCommand) show(changes []lockfile.Change) {
 	s := c.ScreenOf(c.Out)
 	for _, x := range changes {
 		text := ui.Printable(x.Subject + ": " + x.Text)

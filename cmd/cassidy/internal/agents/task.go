@@ -1,5 +1,4 @@
-// Package task has the command that has a model work on a task.
-package task
+package agents
 
 import (
 	"cmp"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
@@ -24,8 +22,8 @@ import (
 // A command is one run of cassidy task.
 type command struct{ *app.App }
 
-// Command returns cassidy task.
-func Command(a *app.App) *cli.Command {
+// TaskCommand returns cassidy task.
+func TaskCommand(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{
 		Name: "task", Usage: "have a model work on a task with tools", ArgsUsage: `"TASK"`,
@@ -36,7 +34,7 @@ func Command(a *app.App) *cli.Command {
 			"If approval or an answer is needed, but there is no terminal, the run is parked. It waits until you answer with\n" +
 			"cassidy runs answer ID.\n" +
 			"With --json, each line on standard output is an event. The last line is the event run_end, which has the result.",
-		Flags: append(agents.Flags("auto", "task", "minimal", app.ModelTimeout),
+		Flags: append(Flags("auto", "task", "minimal", app.ModelTimeout),
 			&cli.StringSliceFlag{Name: "attach", Usage: "send `FILE` with the task: an image (PNG, JPEG, GIF, WebP), a PDF or a text file; or the https:// address of an image or a PDF"},
 			&cli.StringFlag{Name: "schema", Usage: "have the model answer with a JSON value that matches the JSON Schema in `FILE`"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "check the task, the tools, the model and the policy, but call no model and no tool"}),
@@ -59,7 +57,7 @@ func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
 	if !utf8.ValidString(task) {
 		return value.Errorf(value.Invalid, "the task is not UTF-8 text").WithHint("write the data to a file, and name the file in the task")
 	}
-	setup, err := agents.ReadFlags(c.App, ctx, h, []string{"auto"}, "task")
+	setup, err := ReadFlags(c.App, ctx, h, []string{"auto"}, "task")
 	if err != nil {
 		return err
 	}
@@ -67,7 +65,7 @@ func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
 	if setup.Options.Schema, err = readSchema(ctx.String("schema")); err != nil {
 		return err
 	}
-	a, err := agents.New(c.App, h, setup)
+	a, err := New(c.App, h, setup)
 	if err != nil {
 		return err
 	}
@@ -77,23 +75,23 @@ func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
 		}
 		return c.printDryRun(a, setup, task)
 	}
-	s, err := agents.NewSession(ctx.Context, a, setup.RunID)
+	s, err := NewSession(ctx.Context, a, setup.RunID)
 	if err != nil {
 		return err
 	}
-	agents.MarkContext(c.App, s, setup)
-	text, err := agents.WithSkills(s, setup.Skills, task)
+	MarkContext(c.App, s, setup)
+	text, err := WithSkills(s, setup.Skills, task)
 	if err != nil {
 		return err
 	}
-	if text, err = agents.Attach(ctx.Context, c.App, s, ctx.StringSlice("attach"), text); err != nil {
+	if text, err = Attach(ctx.Context, c.App, s, ctx.StringSlice("attach"), text); err != nil {
 		return err
 	}
-	agents.WarnOverhead(c.App, s)
+	WarnOverhead(c.App, s)
 	stop := calls.ShowRun(c.App, h, s.NextRun(), calls.RunLines(c.App, s.NextRun()))
 	r, err := s.Send(ctx.Context, text)
 	stop() // all events are shown before the end
-	return agents.Ended(ctx.Context, c.App, &r, err)
+	return Ended(ctx.Context, c.App, &r, err)
 }
 
 // readSchema reads the JSON Schema of --schema, or returns nil for "".
@@ -121,7 +119,7 @@ func readSchema(file string) (*value.Dict, error) {
 }
 
 // printDryRun prints what a run would use.
-func (c *command) printDryRun(a *agent.Agent, s *agents.Setup, task string) error {
+func (c *command) printDryRun(a *agent.Agent, s *Setup, task string) error {
 	names := ui.Map(a.Tools(), func(t tool.Tool) string { return t.Name })
 	overhead, limit := a.Budget()
 	for _, warning := range s.Warnings {
