@@ -16,7 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
-	"github.com/cassidy-run/cassidy/internal/mark"
+	"github.com/cassidy-run/cassidy/internal/identity"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -40,9 +40,9 @@ type Change struct {
 // not have them. A rule that the file already has is not added again. AddRules fails if the file cannot be
 // read, or if with the rules it would not mean what it means now and the rules.
 func AddRules(file, project string, rules []tool.Rule) (*Change, error) {
-	m, err := mark.Of(project)
+	m, err := identity.Of(project)
 	if err != nil {
-		return nil, value.Errorf(value.Failed, "add a rule to %s: read %s: %w", file, mark.File, folder.Cause(err))
+		return nil, value.Errorf(value.Failed, "add a rule to %s: read %s: %w", file, identity.File, folder.Cause(err))
 	}
 	id := "(made when this is written)"
 	if m.ID != "" {
@@ -59,9 +59,9 @@ func AddRules(file, project string, rules []tool.Rule) (*Change, error) {
 	}
 	name(id)
 	c.prepare = func() error {
-		m, err := mark.Make(project)
+		m, err := identity.Make(project)
 		if err != nil {
-			return value.Errorf(value.Failed, "add a rule to %s: write %s: %w", file, mark.File, folder.Cause(err))
+			return value.Errorf(value.Failed, "add a rule to %s: write %s: %w", file, identity.File, folder.Cause(err))
 		}
 		name(m.Text())
 		return nil

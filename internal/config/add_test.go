@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cassidy-run/cassidy/internal/config"
-	"github.com/cassidy-run/cassidy/internal/mark"
+	"github.com/cassidy-run/cassidy/internal/identity"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -72,7 +72,7 @@ func TestAddRules(t *testing.T) {
 				return
 			}
 			lines := strings.NewReplacer("FIRST", first, "SECOND", second)
-			m, markErr := mark.Of(root)
+			m, markErr := identity.Of(root)
 			if markErr != nil {
 				t.Fatal(markErr)
 			}

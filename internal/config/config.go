@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
-	"github.com/cassidy-run/cassidy/internal/mark"
+	"github.com/cassidy-run/cassidy/internal/identity"
 	"github.com/cassidy-run/cassidy/internal/protect"
 	"github.com/cassidy-run/cassidy/internal/yaml"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -479,7 +479,7 @@ func (r *reader) rule(verdict tool.Verdict, v value.Value) (rule tool.Rule, here
 func (r *reader) isFolder(id value.Value) bool {
 	if r.id == "" {
 		r.id = "none"
-		if m, err := mark.Of(r.root); err == nil && m.ID != "" {
+		if m, err := identity.Of(r.root); err == nil && m.ID != "" {
 			r.id = m.Text()
 		}
 	}

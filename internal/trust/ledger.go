@@ -6,16 +6,16 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
-	"github.com/cassidy-run/cassidy/internal/mark"
+	"github.com/cassidy-run/cassidy/internal/identity"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
 // A Ledger is a snapshot of what is trusted in one project.
 type Ledger struct {
-	all    bool          // everything is trusted by this process
-	author bool          // the project is the user's own work
-	mark   mark.Mark     // of the folder in which author and Own hold
-	seen   mark.Identity // the folder that its user has reviewed completely
+	all    bool              // everything is trusted by this process
+	author bool              // the project is the user's own work
+	mark   identity.Mark     // of the folder in which author and Own hold
+	seen   identity.Identity // the folder that its user has reviewed completely
 	// replaced means that the folder is another one than that of the mark.
 	replaced bool
 	damaged  bool // the record cannot be read
@@ -220,7 +220,7 @@ func (l *Ledger) OwnProject() bool { return l.all || l.author }
 
 // Reviewed reports whether the names in a project may be shown to models: it is the user's
 // own, or they have once reviewed all of it.
-func (l *Ledger) Reviewed() bool { return l.OwnProject() || l.seen != mark.Identity{} }
+func (l *Ledger) Reviewed() bool { return l.OwnProject() || l.seen != identity.Identity{} }
 
 // Author reports whether the project is marked as the user's own.
 func (l *Ledger) Author() bool { return l.author }

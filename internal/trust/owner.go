@@ -2,16 +2,16 @@ package trust
 
 import (
 	"github.com/cassidy-run/cassidy/internal/folder"
-	"github.com/cassidy-run/cassidy/internal/mark"
+	"github.com/cassidy-run/cassidy/internal/identity"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // claim prepares a record for what its user has written in a project. What was theirs in
 // another folder at the same path is no longer.
 func (l *Ledger) claim(root string) error {
-	now, err := mark.Make(root)
+	now, err := identity.Make(root)
 	if err != nil {
-		return value.Errorf(value.Failed, "mark the project as yours: write %s: %w", mark.File, folder.Cause(err))
+		return value.Errorf(value.Failed, "mark the project as yours: write %s: %w", identity.File, folder.Cause(err))
 	}
 	if now != l.mark {
 		l.disown()
@@ -32,8 +32,8 @@ func (l *Ledger) disown() {
 // checkMark lets what its user has written and reviewed count only in the folder where it
 // was.
 func (l *Ledger) checkMark(root string) {
-	if now, err := mark.Folder(root); err != nil || now != l.seen {
-		l.seen = mark.Identity{}
+	if now, err := identity.Folder(root); err != nil || now != l.seen {
+		l.seen = identity.Identity{}
 	}
 	if l.mark.ID != "" && !l.mark.Holds(root) {
 		l.disown()

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cassidy-run/cassidy/internal/mark"
+	"github.com/cassidy-run/cassidy/internal/identity"
 	"github.com/cassidy-run/cassidy/internal/pack"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
@@ -22,8 +22,8 @@ const (
 type header struct {
 	Real   pack.Raw // the project
 	Author bool
-	Mark   mark.Mark
-	Seen   mark.Identity
+	Mark   identity.Mark
+	Seen   identity.Identity
 	Files  int
 }
 

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/internal/folder"
-	"github.com/cassidy-run/cassidy/internal/mark"
+	"github.com/cassidy-run/cassidy/internal/identity"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -168,7 +168,7 @@ func (t *Store) MarkAuthor(root string) error {
 // MarkReviewed records that a user has reviewed all of a project.
 func (t *Store) MarkReviewed(root string) error {
 	return t.update(root, func(l *Ledger) (err error) {
-		if l.seen, err = mark.Folder(root); err != nil {
+		if l.seen, err = identity.Folder(root); err != nil {
 			return projectError(err)
 		}
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/internal/taint"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -38,7 +38,7 @@ func (s *Session) Attach(ctx context.Context, media ...model.Media) error {
 // file: from now on each call of the model that sends or runs something asks for approval. what
 // names the text, for the question. A result of a tool need not be marked: see
 // [tool.Hints].UntrustedOutput.
-func (s *Session) MarkUntrusted(what string) { s.state.Marks.Add(flow.Source{What: what}) }
+func (s *Session) MarkUntrusted(what string) { s.state.Marks.Add(taint.Source{What: what}) }
 
 // Detach drops what [Session.Attach] has added and no message has sent.
 func (s *Session) Detach() { s.state.Attached = nil }

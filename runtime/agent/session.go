@@ -16,7 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/hooks"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/internal/taint"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -61,7 +61,7 @@ type past struct {
 func (a *Agent) newSession(id string) *Session {
 	id = cmp.Or(id, ids.New())
 	s := &Session{id: id, stored: a.host.HasStore(), agent: a}
-	s.state = conversation.State{Iterations: a.opts.Iterations, Account: a.account(), Marks: &flow.Marks{}}
+	s.state = conversation.State{Iterations: a.opts.Iterations, Account: a.account(), Marks: &taint.Marks{}}
 	s.runID = ids.Turn(id, 0)
 	return s
 }
@@ -213,7 +213,7 @@ func (t *turn) within(ctx context.Context) context.Context {
 	if t.meter == nil {
 		t.meter = meter.New(meter.Of(ctx), t.agent.rules, meter.Usage{})
 	}
-	return &turnContext{flow.With(ctx, t.state.Marks), t}
+	return &turnContext{taint.With(ctx, t.state.Marks), t}
 }
 
 // A turnContext is the context of a turn, with its meter. It is one value, since a waiting agent

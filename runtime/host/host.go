@@ -24,7 +24,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
-	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/internal/taint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox"
@@ -32,7 +32,7 @@ import (
 
 // SavedResults is the folder of a project in which the command saves long results of tools. What is in it
 // is untrusted, unless TrustedSources has it.
-const SavedResults = flow.Saved
+const SavedResults = taint.Saved
 
 // Options configure a host. The zero value is safe: there are no scripts and no effects, and
 // calls that need approval are refused.

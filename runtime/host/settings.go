@@ -6,7 +6,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
-	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/internal/taint"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -63,7 +63,7 @@ func (o *Options) read(s *toolset.Settings) (*inForce, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources, err := flow.ParseLists(s.TrustedSources, s.UntrustedSources, flow.Files{Names: o.FileNames, WorkDir: o.WorkDir})
+	sources, err := taint.ParseLists(s.TrustedSources, s.UntrustedSources, taint.Files{Names: o.FileNames, WorkDir: o.WorkDir})
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
-	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/internal/taint"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -28,7 +28,7 @@ type State struct {
 	Made       []Call        // calls since the last reply, whose results the model does not have
 	Heard      []string      // outputs of tools, the latest last
 	Attached   []model.Media // of the next message
-	Marks      *flow.Marks   // the untrusted texts that the conversation has
+	Marks      *taint.Marks  // the untrusted texts that the conversation has
 	Reviewed   []string      // the files that the user has reviewed and whose texts the conversation has
 }
 

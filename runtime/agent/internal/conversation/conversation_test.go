@@ -13,14 +13,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/internal/taint"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func empty() conversation.State {
 	budget := account.Budget{}.WithDefaults()
-	return conversation.State{Iterations: 5, Account: account.New(&budget, nil, decision.Native), Marks: &flow.Marks{}}
+	return conversation.State{Iterations: 5, Account: account.New(&budget, nil, decision.Native), Marks: &taint.Marks{}}
 }
 
 // asked returns the state after a question and a reply with native calls.
@@ -80,7 +80,7 @@ func TestRecord(t *testing.T) {
 	s := asked("1")
 	s.Turns, s.Iterations = 1, 7
 	s.AddCall("1", "look", &conversation.Outcome{Success: true, Made: true, Result: "found", Text: "one"})
-	s.Marks.Add(flow.Source{What: "a page"})
+	s.Marks.Add(taint.Source{What: "a page"})
 	options := &value.Dict{}
 	if err := s.Record(options, []string{"look"}, map[string]conversation.Seen{}); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/internal/taint"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -34,7 +34,7 @@ type before struct {
 	Heard      []string `json:"heard"`
 	Read       []string `json:"read"`
 	Wrote      []string `json:"wrote"`
-	flow.Recorded
+	taint.Recorded
 	account.Counts
 }
 
@@ -154,7 +154,7 @@ func (t *Turn) Before(empty State) State {
 		s.Heard = Hear(s.Heard, text)
 	}
 	s.Account.Restore(b.Counts)
-	s.Marks = &flow.Marks{}
+	s.Marks = &taint.Marks{}
 	s.Marks.Restore(b.Recorded)
 	return s
 }

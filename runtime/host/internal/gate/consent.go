@@ -6,7 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
-	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/internal/taint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -114,13 +114,13 @@ func onlyWrites(needs []tool.Capability) bool {
 
 // onlyNotes reports whether a tool can do nothing but write notes for later conversations.
 func onlyNotes(needs []tool.Capability) bool {
-	return slices.Contains(needs, flow.Notes) && !slices.ContainsFunc(needs, func(c tool.Capability) bool { return c.Acts() && c != flow.Notes })
+	return slices.Contains(needs, taint.Notes) && !slices.ContainsFunc(needs, func(c tool.Capability) bool { return c.Acts() && c != taint.Notes })
 }
 
 // asksInNotes reports whether all that a model's call can do is to write notes that no rule allows: the
 // questions about these notes then ask about the call, too.
 func asksInNotes(p *Pass, may, open []tool.Capability) bool {
-	onlyNotes := !slices.ContainsFunc(may, func(c tool.Capability) bool { return c != flow.Notes })
+	onlyNotes := !slices.ContainsFunc(may, func(c tool.Capability) bool { return c != taint.Notes })
 	return len(open) > 0 && onlyNotes && p.tool.Location != tool.Embedded && chosen(p) != nil
 }
 
@@ -132,10 +132,10 @@ func mayWrite(needs []tool.Capability) bool {
 // askCall asks for approval of a call before it runs, and uses the arguments of the answer. It sets in d why
 // it was allowed, and by whom. read are the untrusted texts that the model has read. An earlier, permanent
 // approval of a script is valid for its call, but not for its sinks.
-func (p *Pass) askCall(ctx context.Context, d *decision, read []flow.Source) (err error) {
+func (p *Pass) askCall(ctx context.Context, d *decision, read []taint.Source) (err error) {
 	q := newInquiry(p, approvalRequest{At: p.call.StepPath, Takes: d.takes, Why: d.why})
 	if p.tool.Location == tool.Embedded || !p.Run.approvals.Has(q.Approval()) {
-		q.Why, q.Read = flow.Because(d.why, read), read
+		q.Why, q.Read = taint.Because(d.why, read), read
 	}
 	for range maxEdits {
 		var answer tool.Answer
@@ -183,16 +183,16 @@ func (p *Pass) shown() tool.Call {
 
 // askFor asks for approval of the capabilities that the effect takes: because of the rule r,
 // because the model has read untrusted text, or else because its function asks.
-func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule, read []flow.Source) error {
+func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule, read []taint.Source) error {
 	p, e := s.of, s.effect
 	q := newInquiry(p, approvalRequest{At: e.StepPath, Effect: &e, Takes: takes, Exact: s.exact, Read: read, Rule: r})
 	q.begun = s.begun
 	switch {
 	case r != nil:
-		q.Why = flow.Because("a rule asks: "+rights.RuleText(r), read)
+		q.Why = taint.Because("a rule asks: "+rights.RuleText(r), read)
 	case read != nil:
-		q.Why = flow.Why(read)
-	case slices.Contains(takes, flow.Notes):
+		q.Why = taint.Why(read)
+	case slices.Contains(takes, taint.Notes):
 		q.Why = "models get the note in later conversations"
 	case p.consent.each:
 		q.Why = "the call began without an approval, and no rule allows this"
@@ -255,14 +255,14 @@ const registered = "use"
 // onlyRegistered reports whether all capabilities are those of registered functions, or write notes.
 // These ask when they are used, unless a handler in Go calls them.
 func onlyRegistered(list []tool.Capability) bool {
-	return !slices.ContainsFunc(list, func(c tool.Capability) bool { return c.Name != registered && c != flow.Notes })
+	return !slices.ContainsFunc(list, func(c tool.Capability) bool { return c.Name != registered && c != taint.Notes })
 }
 
 // asksFirst reports whether the function of the effect asks, and was not approved for this
 // call. unruled are the capabilities that it takes and that no rule allows.
 func asksFirst(s *step, unruled []tool.Capability) bool {
 	p, f := s.of, s.fn
-	if slices.Contains(unruled, flow.Notes) && !typed(p) { // the question about the call does not show the note
+	if slices.Contains(unruled, taint.Notes) && !typed(p) { // the question about the call does not show the note
 		return !p.consent.functions[functionKey(s)]
 	}
 	if p.program != nil || p.consent.approved || p.consent.functions[functionKey(s)] {
@@ -294,14 +294,14 @@ func asksItself(s *step, c tool.Capability) bool {
 
 // IsNote reports whether a question is about a note for later conversations.
 func IsNote(q *tool.Question) bool {
-	return q.Func != "" && slices.Contains(q.Capabilities, flow.Notes)
+	return q.Func != "" && slices.Contains(q.Capabilities, taint.Notes)
 }
 
 // functionKey identifies a function with the capabilities that it takes, or a note. An approval of
 // it holds for the rest of the call.
 func functionKey(s *step) string {
 	key := s.effect.Func + " " + rights.List(s.takes)
-	if slices.Contains(s.takes, flow.Notes) {
+	if slices.Contains(s.takes, taint.Notes) {
 		key += " " + s.effect.Args.String()
 	}
 	return key

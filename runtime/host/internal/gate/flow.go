@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/internal/membudget"
-	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/internal/taint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -14,7 +14,7 @@ import (
 // Within makes the run one of the conversation in a context, which knows what was read before, and has it
 // hold memory in the tree of the context, if there is one.
 func (r *Run) Within(ctx context.Context) *Run {
-	if m := flow.Of(ctx); m != nil {
+	if m := taint.Of(ctx); m != nil {
 		r.marks = m
 	}
 	if t := membudget.TreeOf(ctx); t != nil && t.Of(r.gate.Memory) {
@@ -35,17 +35,17 @@ func NoteSources(ctx context.Context, r *Run) error {
 }
 
 // Conversation returns the context of a conversation that has read nothing.
-func Conversation(ctx context.Context) context.Context { return flow.With(ctx, &flow.Marks{}) }
+func Conversation(ctx context.Context) context.Context { return taint.With(ctx, &taint.Marks{}) }
 
 // AddSources adds to the conversation of a context what a recorded run has read, by its notes.
 func AddSources(ctx context.Context, notes []*value.Dict) {
-	if m := flow.Of(ctx); m != nil {
+	if m := taint.Of(ctx); m != nil {
 		m.AddNotes(notes)
 	}
 }
 
 // addSource notes in a run that untrusted text was read.
-func addSource(ctx context.Context, r *Run, s flow.Source) error {
+func addSource(ctx context.Context, r *Run, s taint.Source) error {
 	if !r.record.Live() || !r.marks.Add(s) || !r.record.Keeps() {
 		return nil
 	}
@@ -73,7 +73,7 @@ func byModelProgram(p *Pass) bool {
 // readBefore returns the untrusted texts that the model had read when it chose the call, or nil
 // if the call was approved with them. note is for an effect that writes a note, which the question
 // about the call did not show.
-func readBefore(p *Pass, note bool) []flow.Source {
+func readBefore(p *Pass, note bool) []taint.Source {
 	by := chosen(p)
 	if by == nil || p.consent.probe {
 		return nil
@@ -91,8 +91,8 @@ func readBefore(p *Pass, note bool) []flow.Source {
 // steersCall returns the untrusted texts that the model had read when it chose a call that may be
 // a sink, or nil. What another program says of its tool, such as that it only reads, does not make the
 // tool harmless: it gets the text that the model has composed.
-func steersCall(p *Pass) []flow.Source {
-	sink := flow.MaySink(p.tool.Tool, p.tool.Location == tool.Embedded)
+func steersCall(p *Pass) []taint.Source {
+	sink := taint.MaySink(p.tool.Tool, p.tool.Location == tool.Embedded)
 	if !sink && !p.tool.Foreign {
 		return nil
 	}
@@ -108,13 +108,13 @@ func steersCall(p *Pass) []flow.Source {
 }
 
 // steersEffect is steersCall for an effect that is a sink and was not approved in this call.
-func steersEffect(s *step) []flow.Source {
+func steersEffect(s *step) []taint.Source {
 	p := s.of
-	if !flow.IsSink(p.tool.Tool, s.fn, s.effect.Args, s.takes) || p.consent.sinks[functionKey(s)] {
+	if !taint.IsSink(p.tool.Tool, s.fn, s.effect.Args, s.takes) || p.consent.sinks[functionKey(s)] {
 		return nil
 	}
-	read := readBefore(p, slices.Contains(s.takes, flow.Notes))
-	if by := chosen(p); read != nil && p.Run.marks.Known(s.effect.Args, s.takes, flow.Choice{Tool: by.tool.Tool, Args: by.call.Args}) {
+	read := readBefore(p, slices.Contains(s.takes, taint.Notes))
+	if by := chosen(p); read != nil && p.Run.marks.Known(s.effect.Args, s.takes, taint.Choice{Tool: by.tool.Tool, Args: by.call.Args}) {
 		return nil
 	}
 	return read
@@ -128,7 +128,7 @@ func markEffect(ctx context.Context, s *step, out tool.Outcome, err error) error
 	if what == "" || trusts(p) || p.Run.leavesOpen(err) {
 		return err
 	}
-	source := flow.Source{At: s.effect.StepPath, Tool: p.tool.Name, What: what, Sum: flow.Sum(s.effect.Args, s.takes)}
+	source := taint.Source{At: s.effect.StepPath, Tool: p.tool.Name, What: what, Sum: taint.Sum(s.effect.Args, s.takes)}
 	return cmp.Or(addSource(ctx, p.Run, source), err)
 }
 
@@ -136,11 +136,11 @@ func markEffect(ctx context.Context, s *step, out tool.Outcome, err error) error
 // It returns the error, or that of the record.
 func markResult(ctx context.Context, p *Pass, err error) error {
 	lists, t := p.Run.sources, p.tool.Tool
-	returns := flow.ReturnsUntrusted(t, p.tool.Location == tool.Embedded) || lists.DistrustsTool(t)
+	returns := taint.ReturnsUntrusted(t, p.tool.Location == tool.Embedded) || lists.DistrustsTool(t)
 	if !returns || p.Run.leavesOpen(err) || trusts(p) {
 		return err
 	}
-	if failure := addSource(ctx, p.Run, flow.Source{At: p.call.StepPath, Tool: t.Name}); failure != nil {
+	if failure := addSource(ctx, p.Run, taint.Source{At: p.call.StepPath, Tool: t.Name}); failure != nil {
 		return failure
 	}
 	return err

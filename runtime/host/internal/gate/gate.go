@@ -15,7 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host/internal/events"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
-	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/internal/taint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -82,7 +82,7 @@ type Surroundings struct {
 type Settings struct {
 	Rules   []tool.Rule
 	Bounds  rights.Bounds
-	Sources flow.Lists // whose text is trusted
+	Sources taint.Lists // whose text is trusted
 }
 
 // Tools are the tools that a run calls, as they were when it began.

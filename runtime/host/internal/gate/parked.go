@@ -10,7 +10,7 @@ import (
 
 	hints "github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/internal/taint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -132,7 +132,7 @@ func resumeHint(e *history.ParkedError) string {
 		return fmt.Sprintf("cassidy runs answer %s asks for each field; cassidy runs answer %s no declines", e.Run, e.Run)
 	case e.Questions[0].Kind == tool.QuestionAsk:
 		return fmt.Sprintf("cassidy runs answer %s --text \"…\"", e.Run)
-	case slices.Contains(e.Questions[0].Capabilities, flow.Notes): // a yes without a look would keep a text that nobody has read
+	case slices.Contains(e.Questions[0].Capabilities, taint.Notes): // a yes without a look would keep a text that nobody has read
 		return fmt.Sprintf("cassidy runs answer %s shows the note and asks you", e.Run)
 	case allowable(e.Questions[0]):
 		return fmt.Sprintf("cassidy runs answer %[1]s yes; to allow it from now on: cassidy runs answer %[1]s --rule", e.Run)

@@ -9,7 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
-	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/internal/taint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -39,9 +39,9 @@ type approvalRequest struct {
 	Changes []tool.Change   // with diffs
 
 	Why   string
-	Read  []flow.Source // the untrusted texts that the model has read, if it is made because of them
-	Edits int           // how often the arguments in an answer were wrong
-	Rule  *tool.Rule    // that asks each time, for an effect; or nil
+	Read  []taint.Source // the untrusted texts that the model has read, if it is made because of them
+	Edits int            // how often the arguments in an answer were wrong
+	Rule  *tool.Rule     // that asks each time, for an effect; or nil
 	requestTimes
 }
 
@@ -126,7 +126,7 @@ func (q *approvalRequest) Recorded(offer rights.Offer) history.Asked {
 		text += ": " + q.Tool.CallText(q.Call.Args)
 	}
 	asked.Text = value.Clean(text, value.MaxErrorText)
-	asked.Rules, asked.NoRule, asked.Each, asked.Sources = offer.Rules, offer.Not, offer.Each, flow.Trusting(q.Read)
+	asked.Rules, asked.NoRule, asked.Each, asked.Sources = offer.Rules, offer.Not, offer.Each, taint.Trusting(q.Read)
 	d := value.NewDict(dataSubject, q.subject(), dataPermanent, q.Approval().Dict())
 	if q.Read != nil {
 		d.Put(dataRead, true)
@@ -181,7 +181,7 @@ func ruleCommand(offer rights.Offer) string {
 func (q *approvalRequest) ErrNoApprover(r *rights.Rights, offer rights.Offer) error {
 	err := value.Errorf(value.Denied, "%s, but no approver is configured: %s", q.Needs(), q.Why)
 	if q.Read != nil {
-		return flow.Unapproved(err, q.Read)
+		return taint.Unapproved(err, q.Read)
 	}
 	if rules := q.Rules(r); offer.Each && len(rules) > 0 {
 		return err.WithHint("allow %s in a rule, or one target of it, or run the command in a terminal; in Go, set Options.Approver", rights.Texts(rules))
@@ -210,7 +210,7 @@ func (q *approvalRequest) Rules(r *rights.Rights) []tool.Rule {
 func (q *approvalRequest) Offer(r *rights.Rights, inGo, each bool) rights.Offer {
 	switch {
 	case q.Read != nil:
-		return rights.Offer{Not: flow.NoRule(q.Read)}
+		return rights.Offer{Not: taint.NoRule(q.Read)}
 	case q.Effect == nil && q.Changes == nil:
 		return r.OfferCalls(inGo)
 	case q.Rule != nil:
@@ -243,7 +243,7 @@ func (q *approvalRequest) Approval() approval {
 		a.Of = q.Tool
 	}
 	if q.Read != nil { // it is valid until another source is read
-		a.Kind += " " + flow.Kind(q.Read)
+		a.Kind += " " + taint.Kind(q.Read)
 	}
 	return a
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/inflight"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
-	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/internal/taint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -28,7 +28,7 @@ type Run struct {
 	Approve func(ctx context.Context, q tool.Question) (tool.Answer, error) // nil: nobody approves anything
 	Parks   bool                                                            // a question that nobody answers parks it
 	root    *Pass                                                           // of the root call or program, once that is admitted
-	read    flow.Marks                                                      // the marks of a run outside of conversations
+	read    taint.Marks                                                     // the marks of a run outside of conversations
 	held    *membudget.Tree                                                 // the memory of its calls: own, or that of who makes the root call
 	own     membudget.Tree
 	refused membudget.Scope // what refused effects hold whose arguments are not recorded yet, see [parkFailure]
@@ -77,8 +77,8 @@ func (r *Run) endStuck(ctx context.Context) error {
 // A memory is what a run knows of earlier calls, also those of other runs.
 type memory struct {
 	approvals *approvalList // the permanent approvals
-	marks     *flow.Marks   // the untrusted texts that were read
-	sources   *flow.Lists   // whose text is trusted, as it was when the run began or was resumed
+	marks     *taint.Marks  // the untrusted texts that were read
+	sources   *taint.Lists  // whose text is trusted, as it was when the run began or was resumed
 }
 
 // NewRun returns a run that is not recorded, with the given tools, and rules in addition to those of the host.
@@ -96,7 +96,7 @@ func (g *Gate) NewRun(id string, tools Tools, narrow []tool.Rule) *Run {
 // NewReplay returns a run whose effects the record answers. It has no rules and approves
 // everything: the record has the refusals, and nothing else is reached.
 func (g *Gate) NewReplay(id string, record history.Record, tools Tools) *Run {
-	r := &Run{gate: g, ID: id, own: g.Memory.Tree(), record: record, tools: tools, now: g.look(), policy: rights.Policy{Tools: tools}, Approve: ApproveAll, memory: memory{sources: &flow.Lists{}}}
+	r := &Run{gate: g, ID: id, own: g.Memory.Tree(), record: record, tools: tools, now: g.look(), policy: rights.Policy{Tools: tools}, Approve: ApproveAll, memory: memory{sources: &taint.Lists{}}}
 	r.held = &r.own
 	return r
 }
@@ -139,7 +139,7 @@ func (r *Run) ReadNotes(ctx context.Context, notes func(n *value.Dict)) error {
 			return Unrecorded(err)
 		}
 		notes(n)
-		if s, ok := flow.Read(n); ok {
+		if s, ok := taint.Read(n); ok {
 			r.marks.Add(s)
 		}
 		if a, ok := readApproval(n); ok {

@@ -1,4 +1,4 @@
-package mark
+package identity
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package flow_test
+package taint_test
 
 import (
 	"os"
@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/internal/protect"
-	"github.com/cassidy-run/cassidy/runtime/internal/flow"
+	"github.com/cassidy-run/cassidy/runtime/internal/taint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // linked makes a project whose folder inbox has other names, and returns its files.
-func linked(t *testing.T) flow.Files {
+func linked(t *testing.T) taint.Files {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -42,7 +42,7 @@ func linked(t *testing.T) flow.Files {
 		}
 	}
 	p := &protect.Project{Root: root, Bases: []string{filepath.ToSlash(dir)}}
-	return flow.Files{Names: func() tool.FileNames { return p.Names().Of }, WorkDir: dir}
+	return taint.Files{Names: func() tool.FileNames { return p.Names().Of }, WorkDir: dir}
 }
 
 // TestReadByAnyName checks that a file is untrusted whatever name it was opened by.
@@ -79,11 +79,11 @@ func TestReadByAnyName(t *testing.T) {
 		if tt.trusted != "" {
 			trusted = []string{"fs.read:" + tt.trusted}
 		}
-		lists, err := flow.ParseLists(trusted, []string{"http:a.example", "fs.read:" + tt.untrusted}, files)
+		lists, err := taint.ParseLists(trusted, []string{"http:a.example", "fs.read:" + tt.untrusted}, files)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var m flow.Marks
+		var m taint.Marks
 		takes := []tool.Capability{{Name: "fs.read", Target: tt.path}}
 		if got := lists.Read(&m, &tool.Func{}, tool.Effect{Func: "fs.read", Args: &value.Dict{}}, takes, tool.Outcome{Value: "x"}, nil); got != tt.want {
 			t.Errorf("with %s untrusted and %s trusted, %s reads %q, want %q", tt.untrusted, tt.trusted, tt.path, got, tt.want)
@@ -124,11 +124,11 @@ func TestFoundByAnyName(t *testing.T) {
 	} {
 		f := files
 		f.WorkDir = filepath.Join(files.WorkDir, tt.work)
-		lists, err := flow.ParseLists(nil, []string{"fs.read:inbox/**"}, f)
+		lists, err := taint.ParseLists(nil, []string{"fs.read:inbox/**"}, f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var m flow.Marks
+		var m taint.Marks
 		takes := []tool.Capability{{Name: "fs.read", Target: tt.in}}
 		if got := lists.Read(&m, &tool.Func{}, tool.Effect{Func: tt.do, Args: &value.Dict{}}, takes, tool.Outcome{Value: tt.out}, nil); got != tt.want {
 			t.Errorf("%s of %s in %q with %v reads %q, want %q", tt.do, tt.in, tt.work, tt.out, got, tt.want)

@@ -1,6 +1,6 @@
-// Package mark recognizes the folder of a project again: a random ID in it, and what the
+// Package identity recognizes the folder of a project again: a random ID in it, and what the
 // folder is.
-package mark
+package identity
 
 import (
 	"crypto/rand"

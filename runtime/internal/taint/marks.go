@@ -1,6 +1,6 @@
-// Package flow knows which untrusted texts a model has read, and which calls could act on
+// Package taint knows which untrusted texts a model has read, and which calls could act on
 // them: the sources and the sinks.
-package flow
+package taint
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 //go:build !linux && !darwin && !windows
 
-package mark
+package identity
 
 import "os"
 
