@@ -36,6 +36,45 @@ func TestErrorTargets(t *testing.T) {
 	}
 }
 
+// TestContextErrors checks that a call whose context ended, or that took too long, has the error of a context.
+func TestContextErrors(t *testing.T) {
+	t.Parallel()
+	h, err := cassidy.Open(t.TempDir(), &cassidy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	wait := func(ctx context.Context, _ struct{}) (string, error) {
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
+	for name, wall := range map[string]time.Duration{"wait": 0, "short": time.Millisecond} {
+		limited := cassidy.Tool{Name: name, Description: "Wait.", Timeout: wall}
+		if err := cassidy.AddTool(h, limited, wait); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, done := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer done()
+	for _, tt := range []struct {
+		ctx     context.Context
+		tool    string
+		is, not error
+	}{
+		{cancelled, "wait", context.Canceled, context.DeadlineExceeded},
+		{late, "wait", context.DeadlineExceeded, context.Canceled},
+		{t.Context(), "short", context.DeadlineExceeded, context.Canceled},
+		{t.Context(), "missing", cassidy.ErrNotFound, context.Canceled},
+	} {
+		_, err := h.Call(tt.ctx, cassidy.Call{Tool: tt.tool})
+		if !errors.Is(err, tt.is) || errors.Is(err, tt.not) {
+			t.Errorf("%s: %v is %v: %v, and %v: %v", tt.tool, err, tt.is, errors.Is(err, tt.is), tt.not, errors.Is(err, tt.not))
+		}
+	}
+}
+
 // The shapes that programs are compiled against: runtimes and sources.
 var (
 	_ func(string, *cassidy.Options) (*cassidy.Host, error)                           = cassidy.Open

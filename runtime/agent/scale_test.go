@@ -170,7 +170,7 @@ func perThread(tb testing.TB, n int) (goroutine, thread float64) {
 // and the interpreter between them take 4. The first message takes 4 in the text formats.
 // What runs before the model is asked must fit the 16 KB as well: a stack that has grown does not shrink
 // while more than a quarter of it is used.
-const mostPerAgent = 27 << 10
+const mostPerAgent = 28 << 10
 
 // waitingSets are the agents that are measured: of a model that has calls of its
 // own, of one that is told in a text how to write them, and of a recorded run.

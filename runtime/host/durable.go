@@ -415,7 +415,7 @@ func fromJournal[T any](h *Host, list func(*history.Journal) iter.Seq2[T, error]
 // journal opens the journal, the first time that it is needed.
 func (h *Host) journal() (*history.Journal, error) {
 	if h.opts.Journal == nil {
-		return nil, value.Errorf(value.Invalid, "runs are not recorded: the host has no journal").WithHint("set RuntimeOptions.Store")
+		return nil, value.Errorf(value.Invalid, "runs are not recorded: the host has no store").WithHint("set RuntimeOptions.Store")
 	}
 	if err := h.notClosed(); err != nil {
 		return nil, err

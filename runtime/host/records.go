@@ -51,7 +51,7 @@ func (p *Program) recordOf(ctx context.Context, h *Host, id string) (history.Rec
 	}
 	if p.Kind == "" || h.opts.Journal == nil {
 		if p.Resume {
-			return nil, value.Errorf(value.Invalid, "resume '%s': the host has no journal", p.ID)
+			return nil, value.Errorf(value.Invalid, "resume '%s': the host has no store", p.ID).WithHint("set RuntimeOptions.Store")
 		}
 		return nil, nil
 	}

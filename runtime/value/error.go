@@ -237,8 +237,16 @@ func ErrorFromValue(v Value) (*Error, bool) {
 	return e, ok && isList && n[0] <= int64(LastKind)
 }
 
-// Is reports whether target is the one for the error's kind, as in [ErrDenied].
+// Is reports whether target is the one for the error's kind, as in [ErrDenied]. An error of kind Canceled
+// is also [context.Canceled], and one of kind Timeout [context.DeadlineExceeded], whether a context ended or
+// a limit of time was reached.
 func (e *Error) Is(target error) bool {
+	switch target {
+	case context.Canceled:
+		return e.Kind == Canceled
+	case context.DeadlineExceeded:
+		return e.Kind == Timeout
+	}
 	k, ok := target.(kindError)
 	if !ok {
 		return false

@@ -88,7 +88,8 @@ func (x *Runs) Execute(ctx context.Context, r *Run, do func(ctx context.Context)
 // interruption returns the cause of the end of a context, or ErrInterrupted if there is no
 // better one.
 func interruption(ctx context.Context) error {
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+	cause := context.Cause(ctx)
+	if e := (*value.Error)(nil); errors.As(cause, &e) || !errors.Is(cause, context.Canceled) {
 		return cause
 	}
 	return ErrInterrupted
