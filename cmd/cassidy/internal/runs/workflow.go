@@ -262,11 +262,6 @@ func printEnd(a *app.App, p *host.Program, out tool.Outcome, used agent.Usage, e
 	}
 }
 
-// show shows the events of a workflow until stop is called.
-func show(a *app.App, h *host.Host, run string) (stop func()) {
-	return calls.ShowRun(a, h, run, lines(a, run))
-}
-
 // lines returns a function that shows the events of a workflow to a person: each call
 // when it has ended, as several calls may be in progress.
 func lines(a *app.App, run string) func(tool.Event) {
