@@ -66,8 +66,11 @@ func TestErrorIs(t *testing.T) {
 					t.Errorf("errors.Is(%#v, %v) = %v", err, target, got)
 				}
 			}
-			if !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.Canceled) {
+			if !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Errorf("errors.Is does not find what %#v wraps", err)
+			}
+			if errors.Is(err, context.Canceled) != (kind == Canceled) || errors.Is(err, context.DeadlineExceeded) != (kind == Timeout) {
+				t.Errorf("%#v of kind %s: cancelled is %v, and late is %v", err, kind, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded))
 			}
 		}
 	}
