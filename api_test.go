@@ -39,11 +39,15 @@ func TestErrorTargets(t *testing.T) {
 // TestContextErrors checks that a call whose context ended, or that took too long, has the error of a context.
 func TestContextErrors(t *testing.T) {
 	t.Parallel()
-	h, err := cassidy.Open(t.TempDir(), &cassidy.Options{})
+	r, err := cassidy.New(&cassidy.RuntimeOptions{Sandbox: cassidy.Inline})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.Close()
+	defer r.Close()
+	h, err := r.Open(cassidy.Scripts(nil), &cassidy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	wait := func(ctx context.Context, _ struct{}) (string, error) {
 		<-ctx.Done()
 		return "", ctx.Err()
