@@ -68,7 +68,7 @@ func clippedDiffs(changes []tool.Change) []tool.Change {
 	return list
 }
 
-// diff returns the unified diff of a change, or "" for files that are too large or not text.
+// diffOfChange returns the unified diff of a change, or "" for files that are too large or not text.
 func diffOfChange(c *tool.Change) string {
 	if !isText(&c.Before) || !isText(&c.After) {
 		return ""

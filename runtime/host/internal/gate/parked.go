@@ -117,7 +117,7 @@ func interruption(run string, e *value.Error) *value.Error {
 	return e
 }
 
-// hint says what to type.
+// resumeHint says what to type.
 func resumeHint(e *history.ParkedError) string {
 	switch n := len(e.Questions); {
 	case n > 1:

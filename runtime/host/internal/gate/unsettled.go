@@ -38,7 +38,7 @@ func unsettledQuestion(files value.List) tool.Question {
 	return q
 }
 
-// state returns the state of a file from its content in a dict.
+// stateIn returns the state of a file from its content in a dict.
 func stateIn(d *value.Dict, name string) tool.FileState {
 	v, _ := d.Get(name)
 	data, ok := v.([]byte)
