@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -145,6 +146,32 @@ func checkScreen(t *testing.T, name string, l look, got string) {
 	}
 }
 
+// TestColors compares all screens with a rule: nothing that must be read is green, red or magenta, which many terminals
+// show with little contrast. These colours are for symbols, beside words that say the same.
+func TestColors(t *testing.T) {
+	t.Parallel()
+	colored := regexp.MustCompile(`\x1b\[3\d[^m]*m([^\x1b]*)`)
+	files, err := filepath.Glob("testdata/screens/*-color.txt")
+	if err != nil || len(files) < 20 {
+		t.Fatal(len(files), err)
+	}
+	signs := 0
+	for _, file := range files {
+		screen, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range colored.FindAllStringSubmatch(string(screen), -1) {
+			if signs++; strings.ContainsFunc(m[1], func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+				t.Errorf("%s: %q", file, m[0])
+			}
+		}
+	}
+	if signs < 50 {
+		t.Errorf("only %d signs are coloured", signs)
+	}
+}
+
 // faulty is a script with faults.
 const faulty = `def bad(path: str):
     """Read a file.
@@ -221,6 +248,20 @@ func sameAge(age string) string {
 	return first + "0s" + strings.Repeat(" ", len(age)-len(first)-2)
 }
 
+// ageAtEnd is an age of which nothing is at the right.
+var ageAtEnd = regexp.MustCompile(`(?m)(: 0s) +$`)
+
+// brokenEnd is the last line of a task.
+var brokenEnd = regexp.MustCompile(` requests(?: ·)?(?:[ \r\n]+[\d.]+s)?(?: ·)?[ \r\n]+run[ \r\n]+\d`)
+
+// sameEnd breaks a match of brokenEnd at the same place, if it is broken: where depends on the time that the task took.
+func sameEnd(end string) string {
+	if !strings.Contains(end, "\n") {
+		return end
+	}
+	return " requests\n  run " + end[len(end)-1:]
+}
+
 // durations are how long something took.
 var durations = regexp.MustCompile(`( *)((?:\x1b\[2m)?)(<?\d+)( ?ms\b)`)
 
@@ -254,7 +295,7 @@ func onTerminal(t *testing.T, dir, home string, l look, args []string) string {
 	_ = program.Close()
 	text := <-shown
 	if talks {
-		text = runID.ReplaceAllString(took.ReplaceAllString(leftOf(text), ""), "20260101-120000-abcdef")
+		text = brokenEnd.ReplaceAllStringFunc(runID.ReplaceAllString(took.ReplaceAllString(leftOf(text), ""), "20260101-120000-abcdef"), sameEnd)
 	}
 	text = durations.ReplaceAllStringFunc(ages.ReplaceAllStringFunc(text, sameAge), sameDuration)
 	for pattern, same := range map[string]string{
@@ -262,7 +303,7 @@ func onTerminal(t *testing.T, dir, home string, l look, args []string) string {
 	} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, same)
 	}
-	return strings.ReplaceAll(text, "\r\n", "\n")
+	return ageAtEnd.ReplaceAllString(strings.ReplaceAll(text, "\r\n", "\n"), "$1")
 }
 
 // terminalCommand returns a command of a new terminal, and both ends of that.

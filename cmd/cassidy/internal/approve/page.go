@@ -133,7 +133,6 @@ func (p *Page) row(row, before *review.Row) {
 		p.Lines(draw.Wrap("  "+p.Mark(draw.Folded)+" ", foldText(row), p.Most()))
 		return
 	}
-	colour := signColour(row.Sign)
 	if row.Sign == review.Hunk && row.Digits > 0 { // the numbers of the lines say where they are
 		if before != nil && before.Kind == review.BlockRow {
 			p.WriteString("  " + p.Paint(draw.Dim, p.Margin(false)+" "+p.Dots()) + "\n")
@@ -146,7 +145,10 @@ func (p *Page) row(row, before *review.Row) {
 	}
 	p.WriteString(p.before(row))
 	for _, s := range row.Spans {
-		code := colour
+		code := ""
+		if row.Sign == review.Note || row.Sign == review.Hunk {
+			code = draw.Dim
+		}
 		if s.Mark == visible.Space && !strings.HasPrefix(s.Text, "⟨") { // a tab or a line end
 			code = draw.Dim
 		}
@@ -194,22 +196,9 @@ func (p *Page) before(row *review.Row) string {
 	case row.Folded:
 		return at + strings.Repeat(" ", review.SignColumns(row.Digits))
 	case row.Digits == 0:
-		return at + p.Paint(signColour(row.Sign), sign)
+		return at + p.Change(sign)
 	}
-	return at + p.Paint(draw.Dim, number(row.Old, row.Digits)+" "+number(row.New, row.Digits)) + " " + p.Paint(signColour(row.Sign), sign) + " "
-}
-
-// signColour returns the colour of a line with a sign.
-func signColour(sign review.Sign) string {
-	switch sign {
-	case review.Note, review.Hunk:
-		return draw.Dim
-	case review.Removed:
-		return draw.Red
-	case review.Added:
-		return draw.Green
-	}
-	return ""
+	return at + p.Paint(draw.Dim, number(row.Old, row.Digits)+" "+number(row.New, row.Digits)) + " " + p.Change(sign) + " "
 }
 
 // number writes the number of a line, or nothing for 0.

@@ -71,7 +71,7 @@ func (p *Page) alert(mark draw.Symbol, text string) {
 		p.Lines(p.Message(mark, text))
 		return
 	}
-	p.Line(p.Paint(draw.Magenta, text))
+	p.Line(p.Paint(draw.Bold, text))
 }
 
 // Facts writes how calls of a tool are handled.

@@ -239,11 +239,11 @@ func showHook(a *app.App, d *tool.Hooked, paint func(code, text string) string) 
 	default:
 		text = "failed: " + text
 	}
-	color := draw.Magenta
+	text = "hook " + d.Hook + " " + text
 	if d.Action == "noted" {
-		color = draw.Dim
+		text = paint(draw.Dim, text)
 	}
-	a.LogLine("  " + paint(color, "hook "+d.Hook+" "+text))
+	a.LogLine("  " + text)
 }
 
 // changed returns the arguments that differ, before and after.
@@ -318,7 +318,7 @@ func showDecision(a *app.App, d *tool.Decided, paint func(code, text string) str
 		}
 		a.LogLine(line)
 	case "error":
-		a.LogLine(paint(draw.Magenta, "invalid reply: "+ui.VisibleLine(strings.TrimSpace(d.Error))))
+		a.LogLine(paint(draw.Bold, "invalid reply: ") + ui.VisibleLine(strings.TrimSpace(d.Error)))
 	}
 }
 

@@ -114,10 +114,11 @@ func (s Screen) RiskWord() string {
 	if s.Plain {
 		return "RISK"
 	}
-	return s.Mark(Risk) + s.Paint(Magenta, " RISK")
+	return s.Mark(Risk) + s.Paint(Bold, " RISK")
 }
 
-// The codes of colours. Each is beside a symbol or a word that says the same.
+// The codes of colours. Green, red and magenta are for symbols and signs, beside words that say the same: many terminals
+// show them with little contrast, so nothing that must be read has them.
 const (
 	Green   = "32" // done, added
 	Red     = "31" // failed, removed
@@ -493,7 +494,7 @@ func (s Screen) Excerpt(label, line string, column, length int) []string {
 	}
 	lines := []string{s.Paint(Dim, label) + bar + text}
 	if !s.Plain {
-		lines = append(lines, strings.Repeat(" ", Cells(label))+bar+s.Paint(Red, carets))
+		lines = append(lines, strings.Repeat(" ", Cells(label))+bar+s.Paint(Bold, carets))
 	}
 	return lines
 }
@@ -540,28 +541,30 @@ func (s Screen) Margin(rest bool) string {
 
 // Quote returns a text from outside behind a margin. Long lines are folded, and nothing is cut.
 func (s Screen) Quote(indent, text string) []string {
-	return s.quote(indent, text, func(string) string { return "" })
+	return s.quote(indent, text, func(line string) string { return line })
 }
 
 // Changes is [Screen.Quote] for the lines of a diff.
-func (s Screen) Changes(indent, text string) []string {
-	return s.quote(indent, text, func(line string) string {
-		switch {
-		case strings.HasPrefix(line, "-"):
-			return Red
-		case strings.HasPrefix(line, "+"):
-			return Green
-		}
-		return ""
-	})
+func (s Screen) Changes(indent, text string) []string { return s.quote(indent, text, s.Change) }
+
+// Change colours the sign of a line of a diff.
+func (s Screen) Change(line string) string {
+	switch {
+	case strings.HasPrefix(line, "-"):
+		return s.Paint(Red, "-") + line[1:]
+	case strings.HasPrefix(line, "+"):
+		return s.Paint(Green, "+") + line[1:]
+	}
+	return line
 }
 
-func (s Screen) quote(indent, text string, code func(line string) string) (lines []string) {
+func (s Screen) quote(indent, text string, paint func(line string) string) (lines []string) {
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		rest := false
-		for _, piece := range Fold(strings.ReplaceAll(line, "\t", "    "), s.Most()-Cells(indent)-2) {
-			lines = append(lines, strings.TrimRight(indent+s.Paint(Dim, s.Margin(rest))+" "+s.Paint(code(line), piece), " "))
-			rest = true
+		for i, piece := range Fold(strings.ReplaceAll(line, "\t", "    "), s.Most()-Cells(indent)-2) {
+			if i == 0 {
+				piece = paint(piece)
+			}
+			lines = append(lines, strings.TrimRight(indent+s.Paint(Dim, s.Margin(i > 0))+" "+piece, " "))
 		}
 	}
 	return lines

@@ -302,7 +302,7 @@ func TestQuotes(t *testing.T) {
 		{"a long line in ASCII", Screen{Width: 40, ASCII: true}.Excerpt("  9", "x = "+strings.Repeat("a", 90)+"!", 95, 1), "  9 | ..." + strings.Repeat("a", 13) + "!\n    |" + strings.Repeat(" ", 17) + "^"},
 		{"plain", Screen{Width: 40, ASCII: true, Plain: true}.Excerpt("  9", "a b", 3, 1), "  9 | a b"},
 		{"changes", Screen{Width: 12, Color: true}.Changes("", "- a\n+ 0123456789\n  b"),
-			"\x1b[2m│\x1b[0m \x1b[31m- a\x1b[0m\n\x1b[2m│\x1b[0m \x1b[32m+ 0123456\x1b[0m\n\x1b[2m┊\x1b[0m \x1b[32m789\x1b[0m\n\x1b[2m│\x1b[0m   b"},
+			"\x1b[2m│\x1b[0m \x1b[31m-\x1b[0m a\n\x1b[2m│\x1b[0m \x1b[32m+\x1b[0m 0123456\n\x1b[2m┊\x1b[0m 789\n\x1b[2m│\x1b[0m   b"},
 		{"a hint", Screen{Width: 20}.Hint("  ", "cassidy tool run list_files"), "  try\n    cassidy tool run list_files"},
 		{"a plain hint", Screen{Width: 40, Plain: true}.Hint("  ", "cassidy"), "  try: cassidy"},
 	} {

@@ -213,14 +213,11 @@ func (p *page) list(n *ast.List, indent string) {
 func (p *page) code(n ast.Node, indent string, diff bool) {
 	for i := range n.Lines().Len() {
 		segment := n.Lines().At(i)
-		line, color := strings.TrimRight(strings.ReplaceAll(string(segment.Value(p.source)), "\t", "    "), "\r\n"), ""
-		switch {
-		case diff && strings.HasPrefix(line, "+"):
-			color = Green
-		case diff && strings.HasPrefix(line, "-"):
-			color = Red
+		line := strings.TrimRight(strings.ReplaceAll(string(segment.Value(p.source)), "\t", "    "), "\r\n")
+		if diff {
+			line = p.Change(line)
 		}
-		p.lines = append(p.lines, strings.TrimRight(indent+"    "+p.Paint(color, line), " "))
+		p.lines = append(p.lines, strings.TrimRight(indent+"    "+line, " "))
 	}
 }
 

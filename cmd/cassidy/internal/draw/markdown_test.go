@@ -57,7 +57,7 @@ after
 
     indented
 `},
-		{"a diff", "```diff\n-a\n+b\n c\n```\n", Screen{Width: 80, Color: true}, "\n    \x1b[2mdiff\x1b[0m\n    \x1b[31m-a\x1b[0m\n    \x1b[32m+b\x1b[0m\n     c\n"},
+		{"a diff", "```diff\n-a\n+b\n c\n```\n", Screen{Width: 80, Color: true}, "\n    \x1b[2mdiff\x1b[0m\n    \x1b[31m-\x1b[0ma\n    \x1b[32m+\x1b[0mb\n     c\n"},
 		{"a table", "| name | n |\n|---|--:|\n| a **b** | 1 |\n| c | 22 |\n", Screen{Width: 80}, `
 name   n
 a b    1

@@ -16,12 +16,8 @@ import (
 
 // Text describes a fault for a person, in one to three lines.
 func Text(d *diagnostic.Diagnostic, paint func(code, text string) string) string {
-	color := draw.Red
-	if d.Severity == diagnostic.Warning {
-		color = draw.Magenta
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s %s\n", ui.VisibleLine(d.Pos.String()), paint(color, string(d.Severity)+":"),
+	fmt.Fprintf(&b, "%s: %s %s\n", ui.VisibleLine(d.Pos.String()), paint(draw.Bold, string(d.Severity)+":"),
 		ui.VisibleLine(d.Message)+" "+paint(draw.Dim, "["+d.Code+"]"))
 	if d.Hint != "" {
 		fmt.Fprintf(&b, "  hint: %s\n", ui.VisibleLine(d.Hint))

@@ -218,7 +218,7 @@ func writeFact(p *draw.Page, mark draw.Symbol, name, text string) {
 		p.Lines(p.Screen.Fact(mark, name, text))
 		return
 	case mark != draw.None:
-		name = p.Paint(draw.Magenta, name)
+		name = p.Paint(draw.Bold, name)
 	}
 	p.Line("  " + name + " " + text)
 }

@@ -103,7 +103,7 @@ func (p page) list(runs []history.Run, undone map[string]bool, waits func(*histo
 			below = cut(ui.VisibleLine(w.Text()), width-4)
 		}
 		if below != "" {
-			p.Print("  " + paint(draw.Magenta, "… "+below) + "\n")
+			p.Print("  " + paint(draw.Magenta, "…") + " " + below + "\n")
 		}
 	}
 }

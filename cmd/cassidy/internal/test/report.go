@@ -67,7 +67,7 @@ func (r *report) add(result scripttest.Result) {
 	case result.Err != nil:
 		r.printFailure(&result)
 	case r.c.Verbose:
-		r.c.Print(r.line("ok", draw.Green, result.File+": "+result.Name, milliseconds(result.Duration)))
+		r.c.Print(r.line("ok", "", result.File+": "+result.Name, milliseconds(result.Duration)))
 	default:
 		r.passed++
 		r.took += result.Duration
@@ -77,18 +77,18 @@ func (r *report) add(result scripttest.Result) {
 // endFile prints the line of the tests of a file that have passed.
 func (r *report) endFile() {
 	if r.passed > 0 && !r.c.Quiet {
-		r.c.Print(r.line("ok", draw.Green, r.file, ui.Count(r.passed, "test")+", "+milliseconds(r.took)))
+		r.c.Print(r.line("ok", "", r.file, ui.Count(r.passed, "test")+", "+milliseconds(r.took)))
 	}
 	r.passed, r.took = 0, 0
 }
 
-func (r *report) line(word, color, what, more string) string {
+func (r *report) line(word, code, what, more string) string {
 	s := r.c.ScreenOf(r.c.Out)
-	return s.Paint(color, draw.Pad(word, 4, false)) + "  " + ui.VisibleLine(what) + "  " + s.Paint(draw.Dim, more) + "\n"
+	return s.Paint(code, draw.Pad(word, 4, false)) + "  " + ui.VisibleLine(what) + "  " + s.Paint(draw.Dim, more) + "\n"
 }
 
 func (r *report) printFailure(result *scripttest.Result) {
-	r.c.Print(r.line("FAIL", draw.Red, result.File+": "+result.Name, milliseconds(result.Duration)))
+	r.c.Print(r.line("FAIL", draw.Bold, result.File+": "+result.Name, milliseconds(result.Duration)))
 	r.c.Print(indent(r.cause(result)))
 	if len(result.Output) > 0 {
 		r.c.Print(indent("output:\n" + strings.Join(result.Output, "\n")))

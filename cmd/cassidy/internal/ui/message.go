@@ -155,7 +155,7 @@ func (p *Printer) report(message string, e *value.Error) {
 		if strings.TrimSpace(x.line.Text) != "" {
 			const indent = "      " // no message begins so
 			text, carets := visible.Excerpt(x.line.Text, x.line.Pos.Col, 1, draw.MaxText)
-			fmt.Fprintf(p.Err, "%s%s\n%s%s\n", indent, text, indent, p.ScreenOf(p.Err).Paint(draw.Red, carets))
+			fmt.Fprintf(p.Err, "%s%s\n%s%s\n", indent, text, indent, p.ScreenOf(p.Err).Paint(draw.Bold, carets))
 		}
 	}
 	if e.Hint != "" {
