@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testhost"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 )
 
@@ -24,7 +25,7 @@ func TestDeclared(t *testing.T) {
 	for _, tt := range []struct {
 		list []toolset.Info
 		want toolset.State
-	}{{h.Declared(), toolset.Ready}, {h.Tools(), toolset.NotHere}, {h.Declared(), toolset.Ready}} {
+	}{{host.Operate(h).Declared(), toolset.Ready}, {h.Tools(), toolset.NotHere}, {host.Operate(h).Declared(), toolset.Ready}} {
 		i := slices.IndexFunc(tt.list, func(t toolset.Info) bool { return t.Name == "gone" })
 		if i < 0 || tt.list[i].State != tt.want {
 			t.Errorf("the tool is at %d of %d, want it with the state %s", i, len(tt.list), tt.want)

@@ -74,7 +74,7 @@ func TestDocsCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		tools := map[string]*tool.Tool{"agent": nil} // which a host has if it has models
-		for _, d := range h.Declared() {
+		for _, d := range host.Operate(h).Declared() {
 			tools[tool.Key(d.Name)] = &d.Tool
 		}
 		c := check.New(check.Options{

@@ -19,7 +19,7 @@ func (w *flowWorld) attach(t *testing.T, h *host.Host) {
 	schema := `{"type": "object", "properties": {"url": {"type": "string"}, "urls": {"type": "array", "items": {"type": "string"}}, "page": {"type": "integer"},
 		"form": {"anyOf": [{"$ref": "#/$defs/form"}, {"type": "null"}]}, "more": {"type": "object", "properties": {"raw": {"type": "boolean"}}}, "codes": {"type": "array"}},
 		"$defs": {"form": {"enum": ["text", "html"]}}}`
-	errs := h.Exchange(nil, []toolset.InGo{{Foreign: true, Tool: tool.Tool{Name: "get_webpage", Description: "Get a page.", Hints: hints, Schema: []byte(schema)},
+	errs := host.Operate(h).Exchange(nil, []toolset.InGo{{Foreign: true, Tool: tool.Tool{Name: "get_webpage", Description: "Get a page.", Hints: hints, Schema: []byte(schema)},
 		Do: func(_ context.Context, args *value.Dict) (value.Value, error) {
 			w.leak("get_webpage", args.String())
 			return "Weather: fine.\n" + w.text, nil

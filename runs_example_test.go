@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -217,7 +218,7 @@ def main(version):
 	}
 	fmt.Printf("replay: %d steps, %v\n", again.Steps, again.Err)
 
-	undone, err := h.UndoRun(ctx, host.Undo{Run: p.ID})
+	undone, err := host.Operate(h).UndoRun(ctx, operate.Undo{Run: p.ID})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/model/script"
@@ -77,7 +78,7 @@ func byID(t *testing.T, h *cassidy.Host, id string) map[string]error {
 			t.Errorf("Follow(%.20q) yielded %+v", id, e)
 		}
 	}
-	for e, err := range h.Steps(ctx, id) {
+	for e, err := range host.Operate(h).Steps(ctx, id) {
 		if errs["Steps"] = err; err == nil {
 			t.Errorf("Steps(%.20q) yielded %+v", id, e)
 		}

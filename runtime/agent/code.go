@@ -42,13 +42,13 @@ func runCode(ctx context.Context, h *host.Host, code string, number int64) (valu
 	var tools []tool.Tool
 	begun := false
 	if above, _ := ctx.Value(turnKey{}).(*turn); above != nil {
-		_, step := h.StepOf(ctx)
+		_, step := host.Operate(h).StepOf(ctx)
 		id, tools = ids.ProgramAt(above.runID, step), above.agent.tools
 		root, _, _ := strings.Cut(above.runID, "/")
 		begun = above.again && program.Begun(ctx, h, root, code)
 	} else {
 		all := h.Tools()
-		if replayed := h.ReplayOf(ctx); replayed != "" {
+		if replayed := host.Operate(h).ReplayOf(ctx); replayed != "" {
 			var err error
 			if all, err = roster.Called(ctx, h, replayed); err != nil {
 				return nil, err

@@ -122,7 +122,7 @@ func (t *turn) plan(ctx context.Context, d decision.Decision, at tool.StepPath, 
 		c.answer = &o
 	default:
 		c.offered = offered
-		if earlier, ok := t.memory.Find(conversation.Key(offered, d.Input)); ok && t.agent.host.ReplayOf(ctx) == "" { // in a replay the record has it
+		if earlier, ok := t.memory.Find(conversation.Key(offered, d.Input)); ok && host.Operate(t.agent.host).ReplayOf(ctx) == "" { // in a replay the record has it
 			c.answer = &outcome{result: tool.Succeed(tool.Outcome{Value: earlier.Value}), text: prompt.Redundant(offered.Name, earlier.Number), redundant: true}
 		}
 	}

@@ -37,14 +37,13 @@ type agentName struct{ name, model string }
 
 // kindsOf returns the kinds of a host, and registers them the first time.
 func kindsOf(h *host.Host) *kinds {
-	kind := func(k *kinds) func() host.Kind {
-		return func() host.Kind { return host.Kind{Resume: k.resumeRun, Data: k} }
-	}
-	k, _ := h.EnsureKind(taskKind, kind(&kinds{agents: map[agentName]*Options{}})).Data.(*kinds)
-	if k == nil { // the name is registered for other runs
-		return &kinds{agents: map[agentName]*Options{}}
-	}
-	h.EnsureKind(chatKind, kind(k))
+	k, _ := host.Operate(h).Shared("agents", func() any {
+		k := &kinds{agents: map[agentName]*Options{}}
+		for _, name := range []string{taskKind, chatKind} {
+			_ = h.RegisterKind(host.Kind{Name: name, Resume: k.resumeRun}) // fails if the program has such runs of its own
+		}
+		return k
+	}).(*kinds)
 	return k
 }
 
@@ -182,12 +181,12 @@ func readTurn(ctx context.Context, h *host.Host, session string, r *host.Recorde
 	}
 	if err != nil {
 		err = dialog.Unreadable("run '"+r.ID+"'", err)
-		h.Stick(ctx, r.ID, err)
+		host.Operate(h).Stick(ctx, r.ID, err)
 		return settings, nil, err
 	}
 	turn, err := conversation.ReadTurn(session, r)
 	if err != nil {
-		h.Stick(ctx, r.ID, err)
+		host.Operate(h).Stick(ctx, r.ID, err)
 	}
 	return settings, turn, err
 }

@@ -35,7 +35,7 @@ func (a *Agent) Session(ctx context.Context, id string) (*Session, error) {
 	if err := ids.CheckSession(id); err != nil {
 		return nil, err
 	}
-	if !a.host.HasStore() {
+	if !host.Operate(a.host).HasStore() {
 		return a.local.session(a, id), nil
 	}
 	s := a.newSession(id)
@@ -125,7 +125,7 @@ func (s *Session) admit(ctx context.Context) error {
 		return err
 	}
 	err := value.Errorf(value.Conflict, "the last turn of session '%s' has not ended (it is the run %s)", s.id, s.runID)
-	if s.agent.host.Running(s.runID) {
+	if host.Operate(s.agent.host).Running(s.runID) {
 		return err.WithHint("wait until the run ends, or cancel it: cassidy runs cancel %s; in Go, call Host.Cancel", s.runID)
 	}
 	return err.WithHint("continue the turn: cassidy runs resume %[1]s; or end it: cassidy runs cancel %[1]s; in Go, call Host.Resume or Host.Cancel", s.runID)
@@ -143,7 +143,7 @@ func (s *Session) settle(ctx context.Context, r *Reply, err error) {
 
 // refresh reads the turns that other Sessions have added.
 func (s *Session) refresh(ctx context.Context) error {
-	last, err := s.agent.host.LastTurn(ctx, s.id)
+	last, err := host.Operate(s.agent.host).LastTurn(ctx, s.id)
 	switch {
 	case value.KindOf(err) == value.NotFound:
 		s.stale = false
@@ -198,7 +198,7 @@ func (s *Session) rebuild(ctx context.Context, r *host.Recorded, task string) er
 	ctx = context.WithValue(ctx, turnKey{}, t)
 	var above tool.StepPath
 	var used meter.Usage
-	for e, err := range s.agent.host.Steps(ctx, r.ID) {
+	for e, err := range host.Operate(s.agent.host).Steps(ctx, r.ID) {
 		if err != nil {
 			return err
 		}

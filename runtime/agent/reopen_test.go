@@ -84,7 +84,7 @@ func TestASessionContinuesElsewhere(t *testing.T) {
 			t.Errorf("turn %d gave %+v, %v, and %d messages", i+1, r, err, len(session.Messages()))
 		}
 	}
-	if last, err := s.LastTurn(context.Background(), "run"); err != nil || last.ID != "run--4" {
+	if last, err := host.Operate(s.Host).LastTurn(context.Background(), "run"); err != nil || last.ID != "run--4" {
 		t.Errorf("the last turn is %s, %v", last.ID, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -23,7 +24,7 @@ func (s *Session) again(ctx context.Context, turn *conversation.Turn, offer bool
 
 // options returns what is recorded with the run of a turn, to resume it.
 func (t *turn) options() (*value.Dict, error) {
-	if t.above != nil || !t.agent.host.HasStore() {
+	if t.above != nil || !host.Operate(t.agent.host).HasStore() {
 		if len(t.state.Reviewed) == 0 {
 			return t.agent.settings, nil // they are not recorded: the host checks the trust of what they contain
 		}

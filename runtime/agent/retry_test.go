@@ -29,7 +29,7 @@ func TestRetry(t *testing.T) {
 		if d, _ := got.Value.(*value.Dict); err != nil || d.Text("answer") != "two" {
 			t.Errorf("retried as %q: %+v, %v", forked, got, err)
 		}
-		if last, err := s.LastTurn(context.Background(), "run"); err != nil || last.ID != "run" {
+		if last, err := host.Operate(s.Host).LastTurn(context.Background(), "run"); err != nil || last.ID != "run" {
 			t.Errorf("the last turn of the session is %q, %v, want that of its own", last.ID, err)
 		}
 		if r, err := agent.Resume(context.Background(), s.Host, "run"); value.KindOf(err) != value.Conflict {

@@ -60,7 +60,7 @@ type past struct {
 // newSession returns a session without turns. For "" it generates an ID.
 func (a *Agent) newSession(id string) *Session {
 	id = cmp.Or(id, ids.New())
-	s := &Session{id: id, stored: a.host.HasStore(), agent: a}
+	s := &Session{id: id, stored: host.Operate(a.host).HasStore(), agent: a}
 	s.state = conversation.State{Iterations: a.opts.Iterations, Account: a.account(), Marks: &taint.Marks{}}
 	s.runID = ids.Turn(id, 0)
 	return s
@@ -73,7 +73,7 @@ func (a *Agent) newSession(id string) *Session {
 func (a *Agent) subSession(ctx context.Context, above *turn, number int) *Session {
 	s := a.newSession("")
 	s.stored = false
-	run, step := a.host.StepOf(ctx)
+	run, step := host.Operate(a.host).StepOf(ctx)
 	switch {
 	case above != nil && number > 0:
 		s.id, s.runID = above.id, ids.Agent(above.runID, number)

@@ -95,7 +95,7 @@ func TestSpawnedAgentsHoldMemory(t *testing.T) {
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%s: the turn gave %.500q, want %q", c.name, got, c.want)
 		}
-		if used := host.Memory(s.Host).Used(); used != 0 {
+		if used := host.Operate(s.Host).Memory().Used(); used != 0 {
 			t.Errorf("%s: %d bytes are held at the end", c.name, used)
 		}
 	}

@@ -65,10 +65,10 @@ func usageRules(l, recorded meter.Limits, a meter.Asks) *meter.Rules {
 // which it began, or which a resume has changed.
 func recordedUsage(ctx context.Context, h *host.Host, runID string, l meter.Limits) (meter.Usage, meter.Limits) {
 	u := meter.Usage{}
-	if !h.HasStore() {
+	if !host.Operate(h).HasStore() {
 		return u, l
 	}
-	for e, err := range h.Steps(ctx, runID) {
+	for e, err := range host.Operate(h).Steps(ctx, runID) {
 		if err != nil {
 			break
 		}

@@ -62,7 +62,7 @@ func runFor(ctx context.Context, h *host.Host, o Options, args *value.Dict) (val
 		o.Agents = above.agent.opts.Agents
 	}
 	number, modelName := reserved(ctx)
-	replayed := h.ReplayOf(ctx)
+	replayed := host.Operate(h).ReplayOf(ctx)
 	if replayed != "" {
 		o.Tools, o.Models = []string{}, func(context.Context, string) (model.Model, error) { return o.Model, nil } // no model is asked
 	}

@@ -41,7 +41,7 @@ type watched struct {
 // before looks up the tool, checks the arguments as the call will, so that a function gets them as
 // the tool does, and calls before_tool. An error refuses the call.
 func (w *watched) before(ctx context.Context) error {
-	t, err := w.host.ToolIn(ctx, w.call.Tool)
+	t, err := host.Operate(w.host).ToolIn(ctx, w.call.Tool)
 	if err != nil {
 		return err
 	}

@@ -218,7 +218,7 @@ func (s *Set) each(ctx context.Context, name string, args func() *value.Dict, us
 func (s *Set) call(ctx context.Context, f *file, name string, args *value.Dict) (*verdict, error) {
 	limited, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	out, err := s.host.Compute(limited, f.script, tool.Call{Tool: f.script.Name, Entry: name, Args: args, Caller: tool.ByScript})
+	out, err := host.Operate(s.host).Compute(limited, f.script, tool.Call{Tool: f.script.Name, Entry: name, Args: args, Caller: tool.ByScript})
 	if ctx.Err() != nil {
 		return nil, value.AsError(context.Cause(ctx), value.Canceled)
 	}

@@ -76,7 +76,7 @@ const (
 // of the calls.
 func RecordedNotes(ctx context.Context, h *host.Host, runID string) map[string][]Note {
 	found := map[string][]Note{}
-	for e, err := range h.Steps(ctx, runID) {
+	for e, err := range host.Operate(h).Steps(ctx, runID) {
 		if err != nil {
 			break // the run itself reports it
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -355,7 +356,7 @@ func TestTypedUndo(t *testing.T) {
 		if _, err := p.run("r", false, "return tools.send(order = 5, note = 'n')"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.UndoRun(context.Background(), host.Undo{Run: "r"}); err != nil || seen != "5nsenthi" {
+		if _, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "r"}); err != nil || seen != "5nsenthi" {
 			t.Errorf("%s: undone with %q, %v", name, seen, err)
 		}
 		p.j.Close()
@@ -385,7 +386,7 @@ func TestUndoAfterTheTypesChanged(t *testing.T) {
 	if err := host.AddTool(p.Host, def("send"), now, host.UndoFunc(func(context.Context, newIn, string) error { undone = true; return nil })); err != nil {
 		t.Fatal(err)
 	}
-	_, err := p.UndoRun(context.Background(), host.Undo{Run: "r"})
+	_, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "r"})
 	if value.KindOf(err) != value.Invalid || undone {
 		t.Errorf("undo: %v of kind %v, undone: %v, want invalid", err, value.KindOf(err), undone)
 	}
@@ -444,10 +445,10 @@ func TestExchange(t *testing.T) {
 	r := newRig(t, nil)
 	r.script("", "return 'script'", "")
 	ok := func(context.Context, *value.Dict) (value.Value, error) { return "new", nil }
-	if errs := r.Exchange(nil, []toolset.InGo{{Tool: def("first"), Do: ok}, {Tool: def("my-second"), Do: ok}}); errors.Join(errs...) != nil {
+	if errs := host.Operate(r.Host).Exchange(nil, []toolset.InGo{{Tool: def("first"), Do: ok}, {Tool: def("my-second"), Do: ok}}); errors.Join(errs...) != nil {
 		t.Fatal(errs)
 	}
-	errs := r.Exchange([]string{"first", "my_second", "t", "unknown"}, []toolset.InGo{{Tool: def("my_second"), Do: ok}, {Tool: def("t"), Do: ok}, {Tool: def("third")}, {Tool: tool.Tool{Name: "Four"}, Do: ok}})
+	errs := host.Operate(r.Host).Exchange([]string{"first", "my_second", "t", "unknown"}, []toolset.InGo{{Tool: def("my_second"), Do: ok}, {Tool: def("t"), Do: ok}, {Tool: def("third")}, {Tool: tool.Tool{Name: "Four"}, Do: ok}})
 	if len(errs) != 4 || errs[0] != nil || !errors.Is(errs[1], value.ErrInvalid) || !errors.Is(errs[2], value.ErrInvalid) || !errors.Is(errs[3], value.ErrInvalid) {
 		t.Errorf("errors are %v", errs)
 	}
@@ -459,7 +460,7 @@ func TestExchange(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if errs := r.Exchange([]string{"my_second"}, []toolset.InGo{{Tool: def("other"), Do: ok}}); len(errs) != 1 || !errors.Is(errs[0], value.ErrClosed) {
+	if errs := host.Operate(r.Host).Exchange([]string{"my_second"}, []toolset.InGo{{Tool: def("other"), Do: ok}}); len(errs) != 1 || !errors.Is(errs[0], value.ErrClosed) {
 		t.Errorf("on a closed host: %v", errs)
 	}
 }

@@ -54,23 +54,6 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 // see [tool.Call].Caller, are not affected.
 func (h *Host) Conversation(ctx context.Context) context.Context { return gate.Conversation(ctx) }
 
-// NoteRead adds to the conversation of ctx the untrusted texts that a recorded run has read: the model of the
-// conversation gets the result of the run, which a call outside the conversation has continued. It fails
-// with kind NotFound for an unknown ID, and with Failed if the record is damaged.
-func (h *Host) NoteRead(ctx context.Context, runID string) error {
-	notes, err := h.notes(ctx, runID)
-	gate.AddSources(ctx, notes)
-	return err
-}
-
-// AskingLive returns a context for calls, and for runs that are resumed, with somebody who can be asked
-// only while they are made, such as the client of a server. It is asked for the forms that cannot wait,
-// if Options.Asker is nil or does not answer: those of an attached server that waits for the answer
-// during a request, and all forms of a call that is not recorded.
-func (h *Host) AskingLive(ctx context.Context, a Asker) context.Context {
-	return gate.WithLive(ctx, a.Ask)
-}
-
 // A CallOption changes how one call is made.
 type CallOption func(*callOptions)
 

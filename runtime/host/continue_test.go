@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -70,7 +71,7 @@ func testOneRunIsResumedByMany(t *testing.T, on keeper) {
 		})
 	}
 	all.Wait()
-	if n := len(p.Executing()); n != 0 {
+	if n := len(host.Operate(p.Host).Executing()); n != 0 {
 		t.Errorf("%d runs are executed, want none", n)
 	}
 }
@@ -249,7 +250,7 @@ func testAnUndoListsWhatFailed(t *testing.T, on keeper) {
 	if _, err := p.run("r", false, "attempt(tools.send)\nattempt(tools.refused)"); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.UndoRun(context.Background(), host.Undo{Run: "r"})
+	out, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "r"})
 	if err != nil || len(out.Lasting) != 1 || !strings.HasPrefix(out.Lasting[0].What, "handler.send(") {
 		t.Errorf("undo gave %+v, %v, want that the message lasts", out, err)
 	}
@@ -272,7 +273,7 @@ func testAnExecutorSeesAnUndo(t *testing.T, on keeper) {
 	if _, err := p.run("r", false, "tools.note(text = 'one')"); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.UndoRun(context.Background(), host.Undo{Run: "r"})
+	out, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "r"})
 	if err == nil && out.Failed == nil || m.tree()["log"] != "one\n" {
 		t.Errorf("undo gave %+v, %v, and the files are %v, want that the executor kept them", out, err, m.tree())
 	}
@@ -289,7 +290,7 @@ func testACallIsUndoneOnce(t *testing.T, on keeper) {
 	undone := 0
 	undo := func(ctx context.Context, _ *value.Dict, _ value.Value) error {
 		undone++
-		if _, err := other.UndoRun(context.Background(), host.Undo{Run: "r"}); value.KindOf(err) != value.Conflict {
+		if _, err := host.Operate(other.Host).UndoRun(context.Background(), operate.Undo{Run: "r"}); value.KindOf(err) != value.Conflict {
 			t.Errorf("another undo meanwhile: %v, want a conflict", err)
 		}
 		if err := other.Cancel(context.Background(), "r"); value.KindOf(err) != value.Conflict || !strings.Contains(err.Error(), "has ended") {
@@ -305,7 +306,7 @@ func testACallIsUndoneOnce(t *testing.T, on keeper) {
 		t.Fatal(err)
 	}
 	for i, id := range []string{"u", "v", "w"} {
-		out, err := p.UndoRun(context.Background(), host.Undo{Run: "r", ID: id})
+		out, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "r", ID: id})
 		if err != nil || undone != 1 || len(out.Done) != 1 || out.Done[0].Already() != (i > 0) {
 			t.Errorf("undo %d gave %+v, %v, and %d calls were undone", i+1, out, err, undone)
 		}

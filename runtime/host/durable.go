@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
@@ -170,16 +171,14 @@ func (h *Host) Recorded(ctx context.Context, runID string) (Recorded, error) {
 	}
 	log, err := j.Read(ctx, runID)
 	if err != nil {
-		h.Stick(ctx, runID, err)
+		h.stick(ctx, runID, err)
 		return Recorded{}, err
 	}
 	return Recorded{log.Run(), log.Script()}, nil
 }
 
-// Stick marks a run that has not ended as [history.Stuck] if why, the error with which what is recorded of it cannot
-// be read, is of kind Failed. It is for what programs have recorded in the Options of a run. With the context of an
-// effect or of a handler in Go, it does nothing.
-func (h *Host) Stick(ctx context.Context, runID string, why error) {
+// stick is [operate.Host.Stick].
+func (h *Host) stick(ctx context.Context, runID string, why error) {
 	if j, err := h.journal(); err == nil && !h.gate.InCall(ctx) {
 		j.Stick(ctx, runID, why)
 	}
@@ -249,11 +248,11 @@ func resumeUndo(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	out, err := h.UndoRun(ctx, Undo{Run: r.Options.Text("run"), To: to, Skip: r.Options.Bool("skip"), ID: r.ID, Parks: true, Resume: true})
+	out, err := h.undo(ctx, operate.Undo{Run: r.Options.Text("run"), To: to, Skip: r.Options.Bool("skip"), ID: r.ID, Parks: true, Resume: true})
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Succeed(tool.Outcome{Value: out.value()}), nil
+	return tool.Succeed(tool.Outcome{Value: undoneValue(out)}), nil
 }
 
 // Resume continues a recorded run. Effects that it has carried out are answered from its

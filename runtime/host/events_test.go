@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -187,7 +188,7 @@ func TestEventsStayTheSame(t *testing.T) {
 		t.Errorf("replay: %v, %v", err, r.Err)
 	}
 	got.WriteString(events.take("replayed"))
-	out, err := p.UndoRun(context.Background(), host.Undo{Run: "r", ID: "u"})
+	out, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "r", ID: "u"})
 	if err != nil || len(out.Lasting) == 0 {
 		t.Errorf("undo: %+v, %v", out, err)
 	}

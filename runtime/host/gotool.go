@@ -164,40 +164,6 @@ func offerGo(t tool.Tool, do handler, opts []ToolOption) (*offered, error) {
 	return newOffered(info, run, nil), nil
 }
 
-// Exchange removes tools as [Host.RemoveTool] does, and adds others as [Host.Register] does, in one
-// step: a call uses all of the change, or nothing of it. Names of other tools, and unknown names, are
-// ignored. The errors have the indices of the tools: a tool with an error is not added, and all others
-// are. On a closed host each error is of kind Closed.
-func (h *Host) Exchange(remove []string, add []toolset.InGo) []error {
-	errs := make([]error, len(add))
-	if err := h.notClosed(); err != nil {
-		for i := range errs {
-			errs[i] = err
-		}
-		return errs
-	}
-	offers := make([]*offered, len(add))
-	for i := range add {
-		if offers[i], errs[i] = offerGo(add[i].Tool, add[i].Do, nil); errs[i] == nil {
-			offers[i].callee.Foreign = add[i].Foreign
-		}
-	}
-	_ = h.registry.change(func(c *catalog) error { // always nil
-		for _, name := range remove {
-			if o := c.tools[tool.Key(name)]; o != nil && slices.Contains(c.layers[layerGo], o) {
-				c.remove(o)
-			}
-		}
-		for i, o := range offers {
-			if o != nil {
-				errs[i] = c.add(layerGo, o, false)
-			}
-		}
-		return nil
-	})
-	return errs
-}
-
 // RemoveTool removes a tool that was added with [AddTool], [Host.Register] or [Host.Replace],
 // by its name in either spelling. Calls in progress can still call it. Later calls of the
 // tool, and undos of its recorded calls, fail with kind NotFound; so does a resumed run that
@@ -300,4 +266,17 @@ func (g *goTool) call(ctx context.Context, c tool.Call) (value.Value, error) {
 		return true, nil
 	}
 	return nil, value.Errorf(value.Internal, "the tool '%s' has no function %q", c.Tool, c.Entry)
+}
+
+// Do carries out a step of a tool in Go, and returns its result. The context is that of the handler of a tool with
+// Steps or OnlyCalls. name is that of one of the Steps, or of an effect of the host that the Needs of the
+// tool include, such as human.ask. The arguments are given by name. The step is checked, approved and
+// recorded like an effect of a script.
+//
+// When a run is resumed, the handler is run again, and gets the recorded outcomes of its steps. It must
+// make its steps and calls in the same order, and one at a time.
+//
+// An error of kind Parked means that the run waits for an answer: the handler must return it unchanged.
+func Do(ctx context.Context, name string, args *value.Dict) (value.Value, error) {
+	return gate.Do(ctx, name, args)
 }

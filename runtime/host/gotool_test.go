@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -65,7 +66,7 @@ func TestUndoOfAGoTool(t *testing.T) {
 	t.Parallel()
 	m, b := newMachine(t, onDisk), &bank{}
 	p := b.transferred(m)
-	out, err := p.UndoRun(context.Background(), host.Undo{Run: "r", ID: "u"})
+	out, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "r", ID: "u"})
 	if err != nil || len(out.Done) != 1 || out.Done[0].Already() || len(out.Lasting) != 0 {
 		t.Fatalf("undo: %v, %+v, want one step done", err, out)
 	}
@@ -90,7 +91,7 @@ func TestUndoOfAGoTool(t *testing.T) {
 	if steps != 1 {
 		t.Errorf("the undo is recorded in %d steps, want one", steps)
 	}
-	again, err := p.UndoRun(context.Background(), host.Undo{Run: "u"})
+	again, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "u"})
 	if err != nil || len(again.Done) != 0 || len(again.Lasting) != 1 || b.transfers != 1 || b.undone != 1 {
 		t.Errorf("undo of the undo: %v, %+v, want that it lasts", err, again)
 	}
@@ -112,14 +113,14 @@ func TestUndoOfADurableGoTool(t *testing.T) {
 	if err := p.Register(b.tool(), nothing); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.UndoRun(context.Background(), host.Undo{Run: "d"})
+	out, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "d"})
 	if err == nil || out.Failed == nil || b.transfers != 1 {
 		t.Errorf("undo without the function: %v, %+v after %d transfers, want a failure", err, out, b.transfers)
 	}
 	p.j.Close()
 	p = m.process(0, false)
 	b.register(p.rig, b.tool())
-	if _, err := p.UndoRun(context.Background(), host.Undo{Run: "d"}); err != nil || b.undone != 1 || b.transfers != 1 || b.args.Text("to") != "bob" {
+	if _, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "d"}); err != nil || b.undone != 1 || b.transfers != 1 || b.args.Text("to") != "bob" {
 		t.Errorf("undo: %v, %d undone with %v, %d transfers", err, b.undone, b.args, b.transfers)
 	}
 }
@@ -156,7 +157,7 @@ func TestUndoOfAGoToolIsApproved(t *testing.T) {
 		}
 		p = m.process(0, false)
 		b.register(p.rig, risky)
-		_, err := p.UndoRun(context.Background(), host.Undo{Run: "r"})
+		_, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "r"})
 		undone := 0
 		if c.yes && c.rule == "" {
 			undone = 1
@@ -179,14 +180,14 @@ func TestAnInterruptedUndoOfAGoTool(t *testing.T) {
 			p.j.Close()
 			return errors.New("killed")
 		}
-		if _, err := p.UndoRun(context.Background(), host.Undo{Run: "r", ID: "u"}); err == nil {
+		if _, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "r", ID: "u"}); err == nil {
 			t.Fatal("the process did not die")
 		}
 		b.during = nil
 		m.answer = again
 		p = m.process(0, false)
 		b.register(p.rig, b.tool())
-		_, err := p.UndoRun(context.Background(), host.Undo{Run: "r", ID: "u", Resume: true})
+		_, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "r", ID: "u", Resume: true})
 		want := 1
 		if again {
 			want = 2
@@ -214,7 +215,7 @@ func TestAFailedUndoOfAGoTool(t *testing.T) {
 		m, b := newMachine(t, onDisk), &bank{}
 		p := b.transferred(m)
 		b.during = c.during
-		out, err := p.UndoRun(context.Background(), host.Undo{Run: "r"})
+		out, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "r"})
 		if strings.HasPrefix(c.name, "a nil") {
 			if err != nil || len(out.Done) != 1 {
 				t.Errorf("%s: %v, %+v", c.name, err, out)
@@ -238,7 +239,7 @@ func TestAFailedUndoOfAGoTool(t *testing.T) {
 	if _, err := p.run("r", false, "return tools.slow()"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.UndoRun(context.Background(), host.Undo{Run: "r"}); value.KindOf(err) != value.Timeout {
+	if _, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "r"}); value.KindOf(err) != value.Timeout {
 		t.Errorf("a slow undo gave %v, want a timeout", err)
 	}
 }

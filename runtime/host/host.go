@@ -156,6 +156,7 @@ type Host struct {
 	wake     chan struct{} // has a value when ResumeDue has to look for due runs
 
 	kinds   kinds // of runs
+	shared  shared
 	inForce atomic.Pointer[inForce]
 
 	mu     sync.Mutex
@@ -166,7 +167,7 @@ type Host struct {
 // rule that can match nothing, an invalid module, a negative limit, or Discover without a
 // Sandbox.
 func New(o *Options) (*Host, error) {
-	h := &Host{wake: make(chan struct{}, 1)}
+	h := &Host{wake: make(chan struct{}, 1), shared: shared{values: map[string]any{}}}
 	if o != nil {
 		h.opts = *o
 	}
@@ -230,10 +231,6 @@ func (h *Host) parts() gate.Parts {
 	return p
 }
 
-// Memory returns what the calls of a host take of its memory. It is for packages of this module that hold
-// something for a call before and after it, such as the answer for a client.
-func Memory(h *Host) *membudget.Host { return h.gate.Memory }
-
 // Modules returns the functions with which scripts use other tools. Every host has them. A
 // sandbox must be given them too, in addition to those of Options.Modules. They have no Do:
 // each host carries them out itself.
@@ -278,23 +275,11 @@ func (h *Host) Describe(ctx context.Context, s tool.Script) (tool.Described, err
 // errors. If a tool has a function that reports whether it can be used here, the function is
 // called, and its answer is cached until the next [Host.Refresh]. A tool that cannot be used
 // has the State NotHere and a Reason. A closed host neither searches nor calls functions.
-// The same holds for List, Tool, Groups and Select.
+// The same holds for List, Tool and Select.
 func (h *Host) Tools() (tools []toolset.Info) {
 	c := h.tools(context.Background())
 	for o := range c.all() {
 		tools = append(tools, c.described(o))
-	}
-	return tools
-}
-
-// Declared returns the tools in the order of [Host.Tools], for programs that must not run scripts:
-// no function is called that reports whether a tool can be used here, so a tool that cannot be used
-// may be Ready. A tool whose declaration cannot be read is left out.
-func (h *Host) Declared() (tools []toolset.Info) {
-	for o := range h.tools(context.Background()).all() {
-		if o.complete() == nil {
-			tools = append(tools, *o.tool)
-		}
 	}
 	return tools
 }
@@ -340,36 +325,12 @@ func (h *Host) Tool(name string) (toolset.Info, error) {
 	return c.described(o), nil
 }
 
-// ToolIn returns a tool by its name as a call with a context finds it. In a middleware or a handler,
-// this is the tool of the run, which later changes of files do not affect. ToolIn fails with kind
-// NotFound for an unknown name.
-func (h *Host) ToolIn(ctx context.Context, name string) (tool.Tool, error) {
-	tools := h.gate.ToolsOf(ctx)
-	if tools == nil {
-		tools = h.tools(ctx)
-	}
-	t, err := tools.Lookup(ctx, name)
-	if err != nil {
-		return tool.Tool{}, err
-	}
-	return *t.Tool, nil
-}
-
 // Agents returns the agents that the trusted agent files of the source define, as they are now.
 func (h *Host) Agents() []agentfile.Definition {
 	if h.opts.Agents == nil {
 		return nil
 	}
 	return h.opts.Agents(h.registry.source())
-}
-
-// Groups counts the tools of each group.
-func (h *Host) Groups() map[string]int {
-	groups := map[string]int{}
-	for o := range h.tools(context.Background()).all() {
-		groups[o.head.DisplayGroup()]++
-	}
-	return groups
 }
 
 // Select returns the tools that words select. A word is the name of a tool, "@group",
@@ -409,35 +370,4 @@ func (h *Host) Select(words ...string) ([]toolset.Info, error) {
 		return nil, join(wrong)
 	}
 	return selected, nil
-}
-
-// Remaining is [Host.Select] without those of the words that select nothing now: a tool may have been
-// removed, or edited and not reviewed yet, while others are in use.
-func (h *Host) Remaining(words ...string) []toolset.Info {
-	remaining := slices.DeleteFunc(slices.Clone(words), func(word string) bool {
-		_, err := h.Select(word)
-		return err != nil
-	})
-	if len(remaining) == 0 && len(words) > 0 {
-		return nil
-	}
-	tools, _ := h.Select(remaining...) // each word selects some
-	return tools
-}
-
-// Overhead estimates how many tokens of a model's context the definitions of tools take, for
-// each name and in total. The total includes a constant part. An unknown name counts
-// [tool.UnknownOverhead] tokens.
-func (h *Host) Overhead(names ...string) (each []int, total int) {
-	total = tool.BaseOverhead
-	c := h.tools(context.Background())
-	for _, name := range names {
-		n := tool.UnknownOverhead
-		if o, err := c.lookup(name); err == nil {
-			n = o.tool.EstimateOverhead()
-		}
-		each = append(each, n)
-		total += n
-	}
-	return each, total
 }

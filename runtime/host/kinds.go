@@ -18,18 +18,11 @@ type Kind struct {
 	// Resume continues a run that has not ended, and returns its result. It is called
 	// concurrently for different runs.
 	Resume func(ctx context.Context, h *Host, r Recorded) (tool.Result, error)
-	// Data belongs to the package that registered the kind, see [Host.EnsureKind].
-	Data any
 }
 
 // RegisterKind registers a kind of runs for [Host.Resume]. It fails with kind Invalid for a
 // kind without a name or a Resume, and for a name that is registered already.
 func (h *Host) RegisterKind(k Kind) error { return h.kinds.register(k) }
-
-// EnsureKind returns the kind of runs that is registered under a name. If there is none, it
-// registers the one that make returns. It is for a package whose objects share one kind on a
-// host: Kind.Data holds what they share.
-func (h *Host) EnsureKind(name string, make func() Kind) Kind { return h.kinds.ensure(name, make) }
 
 // Kinds are the kinds of runs that a host can resume.
 type kinds struct {
@@ -57,18 +50,6 @@ func (k *kinds) register(one Kind) error {
 	}
 	k.named[one.Name] = one
 	return nil
-}
-
-func (k *kinds) ensure(name string, make func() Kind) Kind {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	one, exists := k.named[name]
-	if !exists {
-		one = make()
-		one.Name = name
-		k.named[name] = one
-	}
-	return one
 }
 
 // find returns how runs of a kind are resumed.

@@ -143,7 +143,7 @@ func TestCompute(t *testing.T) {
 	r.write("a", "text")
 	s := tool.Script{Name: "s", Path: "s.star", Source: "def add(x):\n    return x + 1\n\ndef reads(x):\n    return fs.read('a')\n\ndef loops(x):\n    for i in range(100000000): pass\n"}
 	compute := func(entry string) (value.Value, error) {
-		return r.Compute(context.Background(), s, tool.Call{Tool: "s", Entry: entry, Args: value.NewDict("x", int64(1)), Limits: tool.Limits{Steps: 100_000}})
+		return host.Operate(r.Host).Compute(context.Background(), s, tool.Call{Tool: "s", Entry: entry, Args: value.NewDict("x", int64(1)), Limits: tool.Limits{Steps: 100_000}})
 	}
 	if v, err := compute("add"); err != nil || v != int64(2) {
 		t.Errorf("add gave %v, %v", v, err)
@@ -158,7 +158,7 @@ func TestCompute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Compute(context.Background(), s, tool.Call{Entry: "add"}); value.KindOf(err) != value.Invalid {
+	if _, err := host.Operate(h).Compute(context.Background(), s, tool.Call{Entry: "add"}); value.KindOf(err) != value.Invalid {
 		t.Errorf("a host without a sandbox gave %v, want an error of kind Invalid", err)
 	}
 }

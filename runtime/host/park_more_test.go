@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -102,7 +103,7 @@ func testARunWithoutAnID(t *testing.T, on keeper) {
 	if _, err := p.run("r", false, "tools.note(text = 'x')"); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := p.UndoRun(context.Background(), host.Undo{Run: "r"}); err != nil || out.ID == "" {
+	if out, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Run: "r"}); err != nil || out.ID == "" {
 		t.Errorf("undo: %+v, %v, want the ID of the run that took back", out, err)
 	}
 }
@@ -240,7 +241,7 @@ func testOnlyCancelEndsARun(t *testing.T, on keeper) {
 		p.j.Close()
 		run := m.state("r")
 		if strings.HasPrefix(name, "cancel") {
-			if value.KindOf(err) != value.Canceled || run.State != history.Cancelled || len(p.Executing()) > 0 {
+			if value.KindOf(err) != value.Canceled || run.State != history.Cancelled || len(host.Operate(p.Host).Executing()) > 0 {
 				t.Errorf("%s: it gave %v, and the run is %s, want it cancelled", name, err, run.State)
 			}
 			continue

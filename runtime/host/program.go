@@ -206,7 +206,7 @@ func runnerOf(box sandbox.Sandbox, s tool.Script) tool.Runner {
 // runOf returns the run of a program: that of its caller, a replay, or a new one, which is
 // recorded if the program has a kind and the host a journal.
 func (p *Program) runOf(ctx context.Context, h *Host, c *tool.Call, above *gate.Pass) (*gate.Run, error) {
-	if !p.Resume && h.ReplayOf(ctx) == "" {
+	if !p.Resume && replayOf(ctx) == "" {
 		if err := h.mayStart(p); err != nil {
 			return nil, err
 		}
@@ -261,15 +261,4 @@ func (h *Host) Check(ctx context.Context, p *Program) error {
 		return nil // the script is valid, as the function was looked for in it
 	}
 	return err
-}
-
-// Compute calls the function c.Entry of a script that can only compute: each effect fails with
-// kind Denied. It is not a part of any run. c.Limits are as in a call; [tool.DefaultLimits] apply
-// to those that are zero. Compute fails with kind Invalid without a Sandbox.
-func (h *Host) Compute(ctx context.Context, s tool.Script, c tool.Call) (value.Value, error) {
-	if h.opts.Sandbox == nil {
-		return nil, value.Errorf(value.Invalid, "run '%s': the host has no sandbox", c.Tool).WithHint("set Options.Sandbox")
-	}
-	out, err := h.opts.Sandbox.Run(ctx, s, c, nil)
-	return out.Value, err
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
-	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -65,32 +64,14 @@ func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
 	return result, nil
 }
 
-// replayKey is the key of the ID of a run in the context of its replay.
-type replayKey struct{}
-
-// ReplayOf returns the ID of the run whose replay a context belongs to, or "".
-func (h *Host) ReplayOf(ctx context.Context) string {
+// replayOf returns the ID of the run whose replay a context belongs to, or "".
+func replayOf(ctx context.Context) string {
 	id, _ := ctx.Value(replayKey{}).(string)
 	return id
 }
 
-// Called returns the tools that a run has called, as they were then. Those written in Go are
-// not recorded.
-func (h *Host) Called(ctx context.Context, runID string) (called []toolset.Info, err error) {
-	notes, err := h.notes(ctx, runID)
-	for _, n := range notes {
-		if n.Text(noteTool) == "" {
-			continue
-		}
-		t, _, err := h.boxes.Revive(ctx, n)
-		if err != nil {
-			return nil, err
-		}
-		standing := toolset.Standing{Location: t.Location, Path: t.Path, Hash: t.Hash, State: toolset.Ready, Granted: t.Granted}
-		called = append(called, toolset.Info{Tool: *t.Tool, Standing: standing})
-	}
-	return called, err
-}
+// replayKey is the key of the ID of a run in the context of its replay.
+type replayKey struct{}
 
 // notes returns the notes of a recorded run. It fails with kind NotFound for an unknown ID, and
 // with Failed if the record is damaged.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/host/step"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -113,7 +112,7 @@ func TestRequestsOfOtherCalls(t *testing.T) {
 	inGo := tool.Tool{Name: "ingo", Description: "Get.", OnlyCalls: true, Needs: []tool.Capability{{Name: "http"}}, Limits: tool.Limits{Requests: 2}}
 	err = r.Register(inGo, func(ctx context.Context, _ *value.Dict) (value.Value, error) {
 		for range 3 {
-			if _, err := step.Do(ctx, "http.get", value.NewDict("url", "https://example.com/")); err != nil {
+			if _, err := host.Do(ctx, "http.get", value.NewDict("url", "https://example.com/")); err != nil {
 				return nil, err
 			}
 		}

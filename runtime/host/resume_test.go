@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -284,13 +285,13 @@ func (p *process) state(id string) history.Run {
 }
 
 // undo takes a run back.
-func (p *process) undo(u host.Undo) (*host.Undone, error) {
+func (p *process) undo(u operate.Undo) (*operate.Undone, error) {
 	if p.m.on == inMemory {
 		u.Of = p.m.records[u.Run]
 		u.ID = cmp.Or(u.ID, "undo-of-"+u.Run)
 		u.Record = p.m.record(history.Run{ID: u.ID}, tool.Script{}, u.Resume)
 	}
-	return p.UndoRun(context.Background(), u)
+	return host.Operate(p.Host).UndoRun(context.Background(), u)
 }
 
 // tree returns the files of the project.

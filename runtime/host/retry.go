@@ -25,7 +25,7 @@ func (h *Host) Retry(ctx context.Context, r retry.Request) (tool.Result, error) 
 		return gate.Failed(err)
 	}
 	result, err := h.Resume(ctx, forked)
-	if changed := h.EndFork(ctx, forked, err); changed != nil {
+	if changed := h.endFork(ctx, forked, err); changed != nil {
 		return gate.Failed(changed)
 	}
 	return result, err
@@ -78,10 +78,8 @@ func (h *Host) Fork(ctx context.Context, r retry.Request) (runID string, err err
 	return forked.ID, err
 }
 
-// EndFork ends a run of [Host.Fork] whose [Host.Resume] failed with err, if that run is stuck: the
-// scripts do something else in the steps that were reused. It returns the error with which the
-// run ended, or nil if it did not.
-func (h *Host) EndFork(ctx context.Context, runID string, err error) error {
+// endFork is [operate.Host.EndFork].
+func (h *Host) endFork(ctx context.Context, runID string, err error) error {
 	e := value.ErrorOf(err, value.Failed)
 	if e == nil || e.Kind != value.Conflict || e.Limit != value.LimitRecord {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/history/retry"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -113,7 +114,7 @@ func testRetryOfWhatWasUndone(t *testing.T, on keeper) {
 	if _, err := p.Retry(ctx, retry.Request{Run: "r", From: tool.StepPath{1, 3}, ID: "again"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.UndoRun(ctx, host.Undo{Run: "r", ID: "u", Parks: true}); value.KindOf(err) != value.Parked || m.tree()["log"] != "" {
+	if _, err := host.Operate(p.Host).UndoRun(ctx, operate.Undo{Run: "r", ID: "u", Parks: true}); value.KindOf(err) != value.Parked || m.tree()["log"] != "" {
 		t.Fatalf("the undo gave %v, want that it waits with the log undone", err)
 	}
 	for _, what := range []string{"waits", "was cancelled"} {

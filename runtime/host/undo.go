@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/history/retry"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
@@ -14,65 +15,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// An Undo is which run to undo, and how.
-type Undo struct {
-	Run string // its ID; the run must have ended
-	// Of is the record of a run that is in no journal. Run is then not needed, and the
-	// undo is recorded in Record alone. Earlier undos of the run are not taken into
-	// account.
-	Of *history.Memory
-	// To is the first step to undo; all later steps are undone too. Nil undoes the
-	// complete run.
-	To tool.StepPath
-	// Skip continues after a step that cannot be undone, such as one whose files were
-	// changed since: [Undone.Skipped] lists these. Otherwise the undo ends there.
-	Skip bool
-	// ID is that of the run of the undo, which can be undone too. "" continues an undo of
-	// the run that was interrupted, if there is one, or makes up an ID.
-	ID string
-	// Record, Parks and Resume are those of a [Recording], for the undo itself.
-	Record        history.Record
-	Parks, Resume bool
-}
-
-// An Undone is the result of an [Undo].
-type Undone struct {
-	ID   string // of the run of the undo
-	Done []UndoneStep
-	// Failed is the step that could not be undone, and Left are the earlier steps, which
-	// were not tried. Both are nil if every step was undone.
-	Failed *UndoneStep
-	Left   []UndoneStep
-	// Skipped are the steps that could not be undone, with [Undo.Skip].
-	Skipped []UndoneStep
-	// Lasting are the steps that cannot be undone: they acted outside the project, and
-	// their tools declare no undo.
-	Lasting []UndoneStep
-}
-
-// Already reports whether the step had been undone before.
-func (s *UndoneStep) Already() bool {
-	d, ok := s.Value.(*value.Dict)
-	return ok && d.Has("done") && !d.Bool("done") && !d.Has("restored")
-}
-
-// Complete reports whether everything that the run did is undone.
-func (u *Undone) Complete() bool { return u.Failed == nil && len(u.Skipped)+len(u.Lasting) == 0 }
-
-// An UndoneStep is one step of the run in an [Undone].
-type UndoneStep struct {
-	StepPath tool.StepPath
-	What     string      // the effect, or the tool that declares the undo
-	Value    value.Value // what the undo returned
-	Err      error       // why the step could not be undone, or nil
-}
-
-// UndoRun undoes a run, the last step first. It restores the files that the run changed, unless
-// they were changed since, and calls the undo of the tools that declare one; of nested calls
-// only the outermost one is undone. The undo passes the gate, and is recorded as a run of the
-// kind "undo". It stops at the first step that cannot be undone, as earlier steps may depend
-// on that. The error is why the undo was not begun, or why it stopped.
-func (h *Host) UndoRun(ctx context.Context, u Undo) (*Undone, error) {
+// undo is [operate.Host.UndoRun].
+func (h *Host) undo(ctx context.Context, u operate.Undo) (*operate.Undone, error) {
 	if u.Of != nil {
 		u.Run = u.Of.Run().ID
 	}
@@ -91,11 +35,11 @@ func (h *Host) UndoRun(ctx context.Context, u Undo) (*Undone, error) {
 	if err != nil {
 		return nil, err
 	}
-	lasting := value.Map(plan.Lasting, func(s undoStep) UndoneStep { return UndoneStep{StepPath: s.At, What: s.What} })
+	lasting := value.Map(plan.Lasting, func(s undoStep) operate.UndoneStep { return operate.UndoneStep{StepPath: s.At, What: s.What} })
 	if len(plan.Steps) == 0 && !u.Resume && u.Record == nil {
-		return &Undone{Lasting: lasting}, nil
+		return &operate.Undone{Lasting: lasting}, nil
 	}
-	un := &undoing{host: h, past: past, steps: plan.Steps, begun: options.Int("begun"), skip: u.Skip, out: &Undone{ID: u.ID, Lasting: lasting}}
+	un := &undoing{host: h, past: past, steps: plan.Steps, begun: options.Int("begun"), skip: u.Skip, out: &operate.Undone{ID: u.ID, Lasting: lasting}}
 	kind := UndoKind
 	if u.Of != nil {
 		kind = "" // the journal cannot resume the undo without the run
@@ -114,7 +58,7 @@ func (h *Host) UndoRun(ctx context.Context, u Undo) (*Undone, error) {
 }
 
 // undoOptions returns the options with which an undo began.
-func (h *Host) undoOptions(ctx context.Context, u Undo) (*value.Dict, error) {
+func (h *Host) undoOptions(ctx context.Context, u operate.Undo) (*value.Dict, error) {
 	if u.Record != nil {
 		return u.Record.Run().Options, nil
 	}
@@ -122,22 +66,24 @@ func (h *Host) undoOptions(ctx context.Context, u Undo) (*value.Dict, error) {
 	return r.Options, err
 }
 
-// Undo undoes a run that has ended, like [Host.UndoRun]. The value of the result is {"id": the
+// Undo undoes a run that has ended, the last step first. It restores the files that the run changed, unless
+// they were changed since, and calls the undo of the tools that declare one. The undo passes the gate, and is recorded as a
+// run that can be undone too. It stops at the first step that cannot be undone, as earlier steps may depend on that. The value of the result is {"id": the
 // ID of the run of the undo, "undone": the number of steps that were undone, "skipped" and
 // "lasting": the steps that could not be and cannot be undone}. If nobody answers a question about approval, the undo is
 // parked and fails with a [ParkedError]; [Host.Resume] continues it.
 func (h *Host) Undo(ctx context.Context, runID string) (tool.Result, error) {
-	out, err := h.UndoRun(ctx, Undo{Run: runID, Parks: true})
+	out, err := h.undo(ctx, operate.Undo{Run: runID, Parks: true})
 	if err != nil {
 		return gate.Failed(err)
 	}
-	return tool.Succeed(tool.Outcome{Value: out.value()}), nil
+	return tool.Succeed(tool.Outcome{Value: undoneValue(out)}), nil
 }
 
-// value returns the value of the result of an undo.
-func (u *Undone) value() value.Value {
-	whats := func(steps []UndoneStep) value.List {
-		return value.Map(steps, func(s UndoneStep) value.Value { return s.What })
+// undoneValue returns the value of the result of an undo.
+func undoneValue(u *operate.Undone) value.Value {
+	whats := func(steps []operate.UndoneStep) value.List {
+		return value.Map(steps, func(s operate.UndoneStep) value.Value { return s.What })
 	}
 	return value.NewDict("id", u.ID, "undone", int64(len(u.Done)), "skipped", whats(u.Skipped), "lasting", whats(u.Lasting))
 }
@@ -154,7 +100,7 @@ type past struct {
 }
 
 // pastOf returns the run to undo. If an undo of it was interrupted, u becomes its continuation.
-func pastOf(ctx context.Context, h *Host, u *Undo) (past, error) {
+func pastOf(ctx context.Context, h *Host, u *operate.Undo) (past, error) {
 	if u.Of != nil {
 		if err := mustHaveEnded(u.Of.Current()); err != nil {
 			return past{}, err
@@ -195,10 +141,10 @@ func mustHaveEnded(r history.Run) error {
 }
 
 // plan returns what is to be undone of the run.
-func (p *past) plan(h *Host, u Undo) (undoPlan, error) {
+func (p *past) plan(h *Host, u operate.Undo) (undoPlan, error) {
 	plan, err := undoPlanOf(p.entries, u.To, h.gate.Effects.Func)
 	if err == nil && !plan.Found {
-		err = value.Errorf(value.Invalid, "the run '%s' has no step %s or later", u.Run, u.To).WithHint("list the steps: cassidy runs show %s; in Go, call Host.Steps", u.Run)
+		err = value.Errorf(value.Invalid, "the run '%s' has no step %s or later", u.Run, u.To).WithHint("list the steps: cassidy runs show %s; in Go, see Host.Events", u.Run)
 	}
 	return plan, err
 }
@@ -206,7 +152,7 @@ func (p *past) plan(h *Host, u Undo) (undoPlan, error) {
 // undoneSteps returns the steps of a run that earlier undos have undone. If another undo of the
 // run has not ended, u continues it, or undoneSteps fails with kind Conflict if u has an ID or
 // is to undo something else.
-func undoneSteps(ctx context.Context, j *history.Journal, u *Undo) (map[string]bool, error) {
+func undoneSteps(ctx context.Context, j *history.Journal, u *operate.Undo) (map[string]bool, error) {
 	undone, open, err := undosOf(ctx, j, u.Run, u.ID)
 	if err != nil || open == nil {
 		return undone, err
@@ -230,7 +176,7 @@ type undoing struct {
 	steps []undoStep
 	begun int64 // when the undo began, in seconds, as recorded
 	skip  bool
-	out   *Undone
+	out   *operate.Undone
 }
 
 // run is the [tool.Runner] of the undo: it asks for one effect after the other, as a script does.
@@ -243,7 +189,7 @@ func (u *undoing) run(ctx context.Context, _ tool.Call, do tool.Effector) (tool.
 		}
 		e := tool.Effect{Func: name, Args: value.NewDict("place", s.At.String()), StepPath: tool.StepPath{i + 1}}
 		out, err := do(ctx, e)
-		step := UndoneStep{StepPath: s.At, What: s.What, Value: out.Value, Err: err}
+		step := operate.UndoneStep{StepPath: s.At, What: s.What, Value: out.Value, Err: err}
 		if err == nil {
 			u.finish(ctx, s)
 			u.out.Done = append(u.out.Done, step)
@@ -256,7 +202,7 @@ func (u *undoing) run(ctx context.Context, _ tool.Call, do tool.Effector) (tool.
 		}
 		u.out.Failed = &step
 		for _, left := range u.steps[i+1:] {
-			u.out.Left = append(u.out.Left, UndoneStep{StepPath: left.At, What: left.What})
+			u.out.Left = append(u.out.Left, operate.UndoneStep{StepPath: left.At, What: left.What})
 		}
 		return tool.Outcome{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -47,11 +48,11 @@ func testUndoOfABrokenRun(t *testing.T, on keeper) {
 		if err := log.End(context.Background(), "", tool.Outcome{}, value.Errorf(value.Canceled, "given up")); err != nil {
 			t.Fatalf("%s: %v", at, err)
 		}
-		_, err = p.undo(host.Undo{Run: "r", ID: "u"})
+		_, err = p.undo(operate.Undo{Run: "r", ID: "u"})
 		p.j.Close()
 		p = start(m, 0, false)
 		if err != nil {
-			_, err = p.undo(host.Undo{Run: "r", ID: "u", Resume: true})
+			_, err = p.undo(operate.Undo{Run: "r", ID: "u", Resume: true})
 		}
 		if err != nil || !maps.Equal(m.tree(), before) {
 			t.Errorf("%s: undo %v, the files are %v, want %v", at, err, m.tree(), before)
@@ -76,7 +77,7 @@ func testUndoAndRules(t *testing.T, on keeper) {
 	m.rules = rules(t, "deny fs.write")
 	p = m.process(0, false)
 	p.tools()
-	out, err := p.undo(host.Undo{Run: "r"})
+	out, err := p.undo(operate.Undo{Run: "r"})
 	if value.KindOf(err) != value.Denied || out.Failed == nil || !maps.Equal(m.tree(), tree) {
 		t.Errorf("undo: %+v, %v, the files are %v", out, err, m.tree())
 	}
@@ -94,7 +95,7 @@ func testUndoOfUndoOfUndo(t *testing.T, on keeper) {
 	}
 	states := []map[string]string{{}, m.tree()}
 	for i := 1; i < 5; i++ {
-		_, err := p.undo(host.Undo{Run: fmt.Sprint(i - 1), ID: fmt.Sprint(i)})
+		_, err := p.undo(operate.Undo{Run: fmt.Sprint(i - 1), ID: fmt.Sprint(i)})
 		if want := states[(i+1)%2]; err != nil || !maps.Equal(m.tree(), want) {
 			t.Errorf("undo %d: %v, the files are %v, want %v", i, errors.Unwrap(err), m.tree(), want)
 		}
@@ -115,7 +116,7 @@ func testUndoOfACallInACall(t *testing.T, on keeper) {
 	if _, err := p.run("r", false, "tools.order()\ntools.post()"); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.undo(host.Undo{Run: "r"})
+	out, err := p.undo(operate.Undo{Run: "r"})
 	if err != nil || len(out.Done) != 5 || len(out.Lasting) != 0 || len(m.tree()) != 0 || m.sent["no order"] != 1 || m.sent["no post"] != 1 {
 		t.Errorf("undo: %v, %+v, the files are %v, sent %v", err, out, m.tree(), m.sent)
 	}
@@ -149,7 +150,7 @@ func testUndoContinuesAndSkips(t *testing.T, on keeper) {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	if _, err := p.UndoRun(ctx, host.Undo{Run: "r", ID: "u", Parks: true}); value.KindOf(err) != value.Parked {
+	if _, err := host.Operate(p.Host).UndoRun(ctx, operate.Undo{Run: "r", ID: "u", Parks: true}); value.KindOf(err) != value.Parked {
 		t.Fatalf("the undo gave %v, want that it waits", err)
 	}
 	for q := range p.Waiting(ctx) {
@@ -158,7 +159,7 @@ func testUndoContinuesAndSkips(t *testing.T, on keeper) {
 		}
 	}
 	p.write("log", "changed")
-	out, err := p.UndoRun(ctx, host.Undo{Run: "r", Skip: true})
+	out, err := host.Operate(p.Host).UndoRun(ctx, operate.Undo{Run: "r", Skip: true})
 	if err != nil || out.ID != "u" || len(out.Skipped) != 1 || m.tree()["first"] != "1" {
 		t.Errorf("the undo gave %+v, %v, the files are %v, want that it continues and skips the log", out, err, m.tree())
 	}

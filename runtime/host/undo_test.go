@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -30,7 +31,7 @@ func testUndo(t *testing.T, on keeper) {
 		t.Fatal(err)
 	}
 	after := m.tree()
-	out, err := p.undo(host.Undo{Run: "r", ID: "u"})
+	out, err := p.undo(operate.Undo{Run: "r", ID: "u"})
 	if err != nil || !maps.Equal(m.tree(), before) {
 		t.Fatalf("undo: %v, the files are %v, want %v", err, m.tree(), before)
 	}
@@ -40,13 +41,13 @@ func testUndo(t *testing.T, on keeper) {
 	if len(out.Lasting) != 3 || !strings.HasPrefix(out.Lasting[0].What, "out.send(") || out.Failed != nil {
 		t.Errorf("what lasts is %v, want three messages", out.Lasting)
 	}
-	if _, err := p.undo(host.Undo{Run: "u"}); err != nil || !maps.Equal(m.tree(), after) {
+	if _, err := p.undo(operate.Undo{Run: "u"}); err != nil || !maps.Equal(m.tree(), after) {
 		t.Errorf("the undo of the undo: %v, the files are %v, want %v", err, m.tree(), after)
 	}
 	if on == inMemory {
 		return
 	}
-	if _, err := p.undo(host.Undo{Run: "none"}); value.KindOf(err) != value.NotFound {
+	if _, err := p.undo(operate.Undo{Run: "none"}); value.KindOf(err) != value.NotFound {
 		t.Errorf("undo of no run: %v", err)
 	}
 }
@@ -92,7 +93,7 @@ func TestUndoOfAMemoryNamesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := history.NewMemory(history.Run{ID: "u"}, tool.Script{})
-	out, err := p.UndoRun(context.Background(), host.Undo{Of: m.records["r"], Record: own})
+	out, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Of: m.records["r"], Record: own})
 	if err != nil || out.ID != "u" || own.Current().State != history.Done {
 		t.Errorf("undo: %+v, %v, and its record is %v", out, err, own.Current().State)
 	}
@@ -100,7 +101,7 @@ func TestUndoOfAMemoryNamesIt(t *testing.T) {
 	if _, err := p.run("w", false, "tools.note(text = 'one')"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.UndoRun(context.Background(), host.Undo{Of: m.records["w"]}); err != nil || len(m.tree()) > 0 {
+	if _, err := host.Operate(p.Host).UndoRun(context.Background(), operate.Undo{Of: m.records["w"]}); err != nil || len(m.tree()) > 0 {
 		t.Errorf("undo without a record of its own: %v, the files are %v", err, m.tree())
 	}
 	if runs := allRuns(t, p.j); len(runs) > 0 {
@@ -131,10 +132,10 @@ tool(post, needs = ["use:out", "human"], undo = unpost)
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	if _, err := p.UndoRun(ctx, host.Undo{Run: "r", ID: "u", Parks: true}); value.KindOf(err) != value.Parked {
+	if _, err := host.Operate(p.Host).UndoRun(ctx, operate.Undo{Run: "r", ID: "u", Parks: true}); value.KindOf(err) != value.Parked {
 		t.Fatalf("the undo gave %v, want that it waits", err)
 	}
-	_, err := p.UndoRun(ctx, host.Undo{Run: "r", ID: "v", Parks: true})
+	_, err := host.Operate(p.Host).UndoRun(ctx, operate.Undo{Run: "r", ID: "v", Parks: true})
 	if e := value.ErrorOf(err, value.Failed); value.KindOf(err) != value.Conflict || !strings.Contains(e.Hint, "runs resume u") {
 		t.Errorf("another undo gave %v, want a conflict that names the first", err)
 	}
@@ -146,7 +147,7 @@ tool(post, needs = ["use:out", "human"], undo = unpost)
 	if _, err := p.Resume(ctx, "u"); err != nil || m.sent["refund"] != 1 {
 		t.Errorf("resumed: %v, sent %v", err, m.sent)
 	}
-	if out, err := p.UndoRun(ctx, host.Undo{Run: "r", ID: "w"}); err != nil || !out.Done[0].Already() || m.sent["refund"] != 1 {
+	if out, err := host.Operate(p.Host).UndoRun(ctx, operate.Undo{Run: "r", ID: "w"}); err != nil || !out.Done[0].Already() || m.sent["refund"] != 1 {
 		t.Errorf("an undo afterwards: %+v, %v, sent %v", out, err, m.sent)
 	}
 }
@@ -162,7 +163,7 @@ func testUndoOfARunThatHasNotEnded(t *testing.T, on keeper) {
 	if _, err := p.run("r", false, "tools.note(text = 'one')\nhuman.confirm('go on?')"); value.KindOf(err) != value.Parked {
 		t.Fatalf("gave %v, want that it waits", err)
 	}
-	if _, err := p.undo(host.Undo{Run: "r"}); value.KindOf(err) != value.Conflict || m.tree()["log"] != "one\n" {
+	if _, err := p.undo(operate.Undo{Run: "r"}); value.KindOf(err) != value.Conflict || m.tree()["log"] != "one\n" {
 		t.Errorf("undo: %v, the files are %v, want a conflict", err, m.tree())
 	}
 }
@@ -180,7 +181,7 @@ func testUndoInPart(t *testing.T, on keeper) {
 		t.Fatal(err)
 	}
 	p.write("a", "mine\n")
-	out, err := p.undo(host.Undo{Run: "r", To: tool.StepPath{2}})
+	out, err := p.undo(operate.Undo{Run: "r", To: tool.StepPath{2}})
 	if value.KindOf(err) != value.Conflict || out.Failed == nil || out.Failed.StepPath.String() != "2.3" || len(out.Done) != 1 || len(out.Left) != 0 {
 		t.Errorf("undo over a change: %v, %+v, want a conflict at 2.3 after one step", err, out)
 	}
@@ -191,7 +192,7 @@ func testUndoInPart(t *testing.T, on keeper) {
 		t.Errorf("the files are %v, want the changed one as it is", tree)
 	}
 	p.write("a", "one\ntwo\n")
-	if _, err := p.undo(host.Undo{Run: "r", To: tool.StepPath{2}}); err != nil || m.tree()["a"] != "one\n" {
+	if _, err := p.undo(operate.Undo{Run: "r", To: tool.StepPath{2}}); err != nil || m.tree()["a"] != "one\n" {
 		t.Errorf("undo to step 2: %v, the files are %v", err, m.tree())
 	}
 }
@@ -215,7 +216,7 @@ tool(post, needs = ["use:out"], undo = unpost)
 	if _, err := p.run("r", false, "tools.call_all([('post', {'text': 'x'}), ('post', {'text': 'y'})])"); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.undo(host.Undo{Run: "r"})
+	out, err := p.undo(operate.Undo{Run: "r"})
 	if err != nil || len(out.Done) != 2 || len(out.Lasting) != 0 || m.sent["unx sent x"] != 1 || m.sent["uny sent y"] != 1 {
 		t.Errorf("undo: %v, %+v, sent %v", err, out, m.sent)
 	}

@@ -83,7 +83,7 @@ func (r *request) answer(ctx context.Context, q *tool.Question, input sdk.InputR
 
 // take records the answers in a request to the questions of its run.
 func (s *Server) take(ctx context.Context, r *request) error {
-	if !s.host.HasStore() {
+	if !host.Operate(s.host).HasStore() {
 		return value.Errorf(value.NotFound, "the call that waited for the answer has ended").WithHint("make the call again without requestState")
 	}
 	for q, err := range s.host.Waiting(ctx) {

@@ -97,7 +97,7 @@ func (s *Server) serve(ctx context.Context, r *request) (reply, error) {
 		}
 		return s.await(ctx, c, r)
 	}
-	tasks := r.client.tasks && s.host.HasStore()
+	tasks := r.client.tasks && host.Operate(s.host).HasStore()
 	switch required := r.tool.Hints.Other[TaskRequiredHint]; {
 	case required && !tasks:
 		return reply{}, lacksTasks()
@@ -190,9 +190,9 @@ func (s *Server) make(ctx context.Context, r *request) (tool.Result, error) {
 		r.run = s.parked.run(r.digest)
 	}
 	asks := r.guarded() || r.inGo && !r.tool.Hints.ReadOnly
-	if r.run == "" && (!asks || !s.host.HasStore()) {
+	if r.run == "" && (!asks || !host.Operate(s.host).HasStore()) {
 		result, err := s.reported(ctx, r, host.EventFilter{Call: r.call.ID}, func() (tool.Result, error) { return s.host.Call(ctx, r.call) })
-		if value.KindOf(err) != value.Denied || !s.host.HasStore() {
+		if value.KindOf(err) != value.Denied || !host.Operate(s.host).HasStore() {
 			return result, err
 		}
 	}
@@ -210,7 +210,7 @@ func (s *Server) make(ctx context.Context, r *request) (tool.Result, error) {
 // resumed continues a run, which a command may have ended, outside the conversation of the client.
 func (s *Server) resumed(ctx context.Context, run string) (tool.Result, error) {
 	result, err := s.host.Resume(ctx, run)
-	if failure := s.host.NoteRead(ctx, run); failure != nil && err == nil {
+	if failure := host.Operate(s.host).NoteRead(ctx, run); failure != nil && err == nil {
 		e := value.ErrorOf(failure, value.Failed)
 		return tool.Fail(e, result.Usage), e
 	}

@@ -35,7 +35,7 @@ type holding struct {
 
 // newHolding returns an empty holding.
 func newHolding(h *host.Host) *holding {
-	x := &holding{own: host.Memory(h).Tree()}
+	x := &holding{own: host.Operate(h).Memory().Tree()}
 	x.tree = &x.own
 	x.scope = x.tree.Scope()
 	return x

@@ -56,7 +56,7 @@ func newHeld(t *testing.T, stays <-chan struct{}) (*bench, *membudget.Host) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bench{h, s}, host.Memory(h)
+	return &bench{h, s}, host.Operate(h).Memory()
 }
 
 // A wire is a client as it is on the wire, which reads only if it is told to.

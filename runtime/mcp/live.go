@@ -108,7 +108,7 @@ func (c *liveCall) name(id string) string {
 // serveApart serves a request whose call is made apart from it: the call may outlast the request.
 func (s *Server) serveApart(ctx context.Context, r *request) (reply, error) {
 	alone := context.WithoutCancel(ctx)
-	if r.client.tasks && s.host.HasStore() {
+	if r.client.tasks && host.Operate(s.host).HasStore() {
 		r.detached = newDetached()
 		if r.run == "" {
 			r.run = s.runFor(ctx, r)
@@ -292,7 +292,7 @@ func (c *liveCall) drop(key string) {
 // asking returns the context in which the call of a request is made: its client answers the forms that
 // cannot wait.
 func (s *Server) asking(ctx context.Context, r *request) context.Context {
-	return s.host.AskingLive(ctx, host.AskerFunc(func(ctx context.Context, q tool.Question) (tool.Answer, error) {
+	return host.Operate(s.host).AskingLive(ctx, host.AskerFunc(func(ctx context.Context, q tool.Question) (tool.Answer, error) {
 		return s.askLive(ctx, r, &q)
 	}))
 }

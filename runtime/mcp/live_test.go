@@ -128,7 +128,7 @@ func (b *bench) recordedForms(t *testing.T) (list []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for e, err := range b.host.Steps(t.Context(), run.ID) {
+		for e, err := range host.Operate(b.host).Steps(t.Context(), run.ID) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,7 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/runtime/host/step"
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/mcp"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -352,7 +352,7 @@ func TestFormOfAction(t *testing.T) {
 	}
 	b := serve(t, nil)
 	err := b.host.Register(tool.Tool{Name: "filled", Description: "Fill in a form.", Needs: []tool.Capability{{Name: "human"}}, Steps: []tool.Func{fill}},
-		func(ctx context.Context, _ *value.Dict) (value.Value, error) { return step.Do(ctx, "fill", nil) })
+		func(ctx context.Context, _ *value.Dict) (value.Value, error) { return host.Do(ctx, "fill", nil) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,9 +118,9 @@ func (s *Server) runFor(ctx context.Context, r *request) string {
 // findOld returns the runs of earlier servers that the same call continues, by its digest.
 func (s *Server) findOld(ctx context.Context) map[string]string {
 	old := map[string]string{}
-	open := history.Filter{Project: s.host.Project(), Kind: host.CallKind, States: []history.State{history.Parked, history.Running}, Limit: maxParked}
+	open := history.Filter{Project: host.Operate(s.host).Project(), Kind: host.CallKind, States: []history.State{history.Parked, history.Running}, Limit: maxParked}
 	for run, err := range s.host.Runs(ctx, open) {
-		if err != nil || run.Project != s.host.Project() || time.Since(run.Started) > parkedLasts {
+		if err != nil || run.Project != host.Operate(s.host).Project() || time.Since(run.Started) > parkedLasts {
 			continue // a damaged record cannot be continued
 		}
 		digest := digestOf(run.Args.Text("tool"), run.Args.Dict("args"))
@@ -136,7 +136,7 @@ func (s *Server) findOld(ctx context.Context) map[string]string {
 // cancelled the call, or has ended the server.
 func (s *Server) isLeft(run *history.Run) bool {
 	if run.State == history.Running {
-		return !s.host.Running(run.ID)
+		return !host.Operate(s.host).Running(run.ID)
 	}
 	switch run.Reason {
 	case "question", "approval", "unknown_outcome":
@@ -149,10 +149,10 @@ func (s *Server) isLeft(run *history.Run) bool {
 // are as they were.
 func (s *Server) isUnchanged(ctx context.Context, run string) bool {
 	state, err := s.host.Recorded(ctx, run)
-	if err != nil || state.State.Ended() || s.host.Running(run) {
+	if err != nil || state.State.Ended() || host.Operate(s.host).Running(run) {
 		return false
 	}
-	called, err := s.host.Called(ctx, run)
+	called, err := host.Operate(s.host).Called(ctx, run)
 	return err == nil && !slices.ContainsFunc(called, func(then toolset.Info) bool {
 		now, err := s.host.Tool(then.Name)
 		return err != nil || now.Hash != then.Hash

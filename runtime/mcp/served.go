@@ -10,6 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -207,7 +208,7 @@ func (s *Server) onlyChanges(next sdk.MethodHandler) sdk.MethodHandler {
 func (s *Server) selected() ([]toolset.Info, error) {
 	tools, err := s.host.Select(s.opts.Tools...)
 	if err != nil && s.isServing() {
-		tools, err = s.host.Remaining(s.opts.Tools...), nil
+		tools, err = host.Operate(s.host).Remaining(s.opts.Tools...), nil
 	}
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ type Options struct {
 	// at least 16 bytes.
 	Key []byte
 	// AnswerTimeout is how long a call that is in progress waits for the next request of a client of
-	// 2026-07-28, or of a task, which brings the answer to a form: see [host.Host.AskingLive]. 0 means ten
+	// 2026-07-28, or of a task, which brings the answer to a form: see AskingLive of package operate. 0 means ten
 	// minutes.
 	AnswerTimeout time.Duration
 	// Logger gets messages for operators, without arguments and results. Nil logs nothing.

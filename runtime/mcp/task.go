@@ -152,7 +152,7 @@ func asTask(next sdk.MethodHandler) sdk.MethodHandler {
 // taskOf returns the task of a run.
 func (s *Server) taskOf(ctx context.Context, id string) (*taskInfo, error) {
 	run, err := s.host.Recorded(ctx, id)
-	if err != nil || run.Kind != host.CallKind || run.Project != s.host.Project() || !strings.HasPrefix(id, idPrefix) {
+	if err != nil || run.Kind != host.CallKind || run.Project != host.Operate(s.host).Project() || !strings.HasPrefix(id, idPrefix) {
 		return nil, value.Errorf(value.NotFound, "unknown task %q", value.Clean(id, 80)).WithHint("use the taskId of a reply to tools/call")
 	}
 	t := &taskInfo{ResultType: "complete", ID: id, Created: run.Started, Updated: run.Started, PollInterval: pollEvery.Milliseconds()}
@@ -233,7 +233,7 @@ func (s *Server) getTask(ctx context.Context, p *taskParams) (*taskInfo, error) 
 		s.resume(p.ID)
 	}
 	if t.Result != nil {
-		if err := s.host.NoteRead(ctx, p.ID); err != nil {
+		if err := host.Operate(s.host).NoteRead(ctx, p.ID); err != nil {
 			return nil, invalidParams(err)
 		}
 	}

@@ -43,7 +43,7 @@ type Tool struct {
 
 	// OnlyCalls declares that the handler of a tool in Go acts only by calls that it
 	// makes with its context, and by steps, so it can be run again after a crash. A step
-	// is an effect that the handler requests with Do of package runtime/host/step.
+	// is an effect that the handler requests with Do of package runtime/host.
 	OnlyCalls bool
 	// Steps are the steps of the handler of a tool in Go that are not effects of the host. Like
 	// OnlyCalls, they declare that the handler acts by nothing else. Unlike a tool with OnlyCalls,

@@ -30,7 +30,7 @@ const (
 func Tools() []string { return []string{SearchTool, DescribeTool, ExecuteTool} }
 
 // Register adds the tools search_tools, describe_tools and execute_code to a host. They find,
-// describe and call the tools that words select, see [host.Host.Remaining], as these are at the time of a
+// describe and call the tools that words select, see [operate.Host], as these are at the time of a
 // call. A program runs in the sandbox, and each of its calls is checked, approved and recorded like
 // any other. Register fails if words select an unknown tool, or if the host has a tool with
 // one of the names.
@@ -61,7 +61,7 @@ type mode struct {
 
 // tools returns the tools that programs may call, by name.
 func (m *mode) tools() []tool.Tool {
-	all := m.host.Remaining(m.words...)
+	all := host.Operate(m.host).Remaining(m.words...)
 	var ready []tool.Tool
 	for i := range all {
 		t := &all[i]
@@ -156,10 +156,10 @@ func describe(t *tool.Tool) *value.Dict {
 // has called as they were then.
 func (m *mode) execute(ctx context.Context, args *value.Dict) (value.Value, error) {
 	tools := m.tools()
-	run, step := m.host.StepOf(ctx)
+	run, step := host.Operate(m.host).StepOf(ctx)
 	begun := program.BegunAt(ctx, m.host, run, step)
 	if begun {
-		called, err := m.host.Called(ctx, run)
+		called, err := host.Operate(m.host).Called(ctx, run)
 		if err != nil {
 			return nil, err
 		}

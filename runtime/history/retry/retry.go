@@ -49,7 +49,7 @@ func Step(run *history.Run, from tool.StepPath, entries iter.Seq2[history.Entry,
 	}
 	switch {
 	case from != nil && !found:
-		return nil, value.Errorf(value.Invalid, "the run '%s' has no step %s", run.ID, from).WithHint("list the steps: cassidy runs show %s; in Go, call Host.Steps", run.ID)
+		return nil, value.Errorf(value.Invalid, "the run '%s' has no step %s", run.ID, from).WithHint("list the steps: cassidy runs show %s; in Go, see Host.Events", run.ID)
 	case from != nil:
 	case stuck != nil:
 		from = stuck

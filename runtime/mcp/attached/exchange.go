@@ -39,7 +39,7 @@ func Exchange(h *host.Host, from, to []*Server) (broken []*value.Error) {
 			}
 		}
 	}
-	for i, err := range h.Exchange(remove, add) {
+	for i, err := range host.Operate(h).Exchange(remove, add) {
 		if err != nil {
 			broken = append(broken, value.ErrorOf(err, value.Invalid))
 			continue

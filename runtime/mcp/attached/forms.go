@@ -10,7 +10,6 @@ import (
 	"github.com/cassidy-run/cassidy/internal/forms"
 	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/host/step"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -193,7 +192,7 @@ func (s *Server) converse(ctx context.Context, name string, args *value.Dict) (v
 	request := value.NewDict("server", s.opts.Name, "name", name, "arguments", args.OrEmpty())
 	asked := 0
 	for range maxRounds {
-		v, err := step.Do(ctx, requestStep, request)
+		v, err := host.Do(ctx, requestStep, request)
 		if err != nil {
 			return nil, err
 		}
@@ -228,7 +227,7 @@ func (s *Server) answer(ctx context.Context, params *value.Dict) (*value.Dict, e
 		host.Emit(ctx, tool.Log{Message: declined(s.opts.Name, err)})
 		return value.NewDict("action", forms.Decline), nil
 	}
-	v, err := step.Do(ctx, formStep, value.NewDict("message", text, "form", form))
+	v, err := host.Do(ctx, formStep, value.NewDict("message", text, "form", form))
 	switch {
 	case value.KindOf(err) == value.Denied: // by a rule, or by the needs of a tool that makes the call
 		return nil, refusedForm(s.opts.Name, err)
@@ -255,7 +254,7 @@ const maxCommand = 200
 // that of the call.
 func terminalHint(ctx context.Context, h *host.Host, c *tool.Call) string {
 	const where = "where you can answer, in a terminal, type: "
-	if run, _ := h.StepOf(ctx); run != "" {
+	if run, _ := host.Operate(h).StepOf(ctx); run != "" {
 		return where + "cassidy runs retry " + run
 	}
 	command := where + "cassidy tool run " + c.Tool

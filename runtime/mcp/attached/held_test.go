@@ -28,7 +28,7 @@ func TestAnswersHoldMemory(t *testing.T) {
 	var mu sync.Mutex
 	peak := int64(0)
 	look := func() int64 {
-		used := host.Memory(memory).Used()
+		used := host.Operate(memory).Memory().Used()
 		mu.Lock()
 		defer mu.Unlock()
 		peak = max(peak, used)

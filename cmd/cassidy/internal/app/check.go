@@ -44,7 +44,7 @@ func NewChecker(h *host.Host, root string) (*check.Checker, error) {
 // broken.
 func toolsOf(h *host.Host) map[string]*tool.Tool {
 	tools := map[string]*tool.Tool{}
-	for _, t := range h.Declared() { // a check runs no script
+	for _, t := range host.Operate(h).Declared() { // a check runs no script
 		tools[tool.Key(t.Name)] = &t.Tool
 	}
 	for _, e := range h.Broken() {

@@ -6,21 +6,21 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
-	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // Undone describes the outcome of an undo of a run for a person.
-func Undone(run string, out *host.Undone) string {
+func Undone(run string, out *operate.Undone) string {
 	var b strings.Builder
 	EachUndone(run, out, func(_ draw.Symbol, text string) { b.WriteString(text + "\n") })
 	return b.String()
 }
 
 // EachUndone calls line for each line of what [Undone] returns, with its symbol.
-func EachUndone(run string, out *host.Undone, line func(mark draw.Symbol, text string)) {
+func EachUndone(run string, out *operate.Undone, line func(mark draw.Symbol, text string)) {
 	lines := 0
-	step := func(mark draw.Symbol, outcome string, s host.UndoneStep, more string) {
+	step := func(mark draw.Symbol, outcome string, s operate.UndoneStep, more string) {
 		lines++
 		line(mark, outcome+" step "+s.StepPath.String()+"  "+ui.VisibleLine(s.What)+more)
 	}

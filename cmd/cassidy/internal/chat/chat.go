@@ -112,7 +112,7 @@ func (c *command) chatID(ctx *cli.Context, h *host.Host) (string, error) {
 		return "", value.Errorf(value.Invalid, "--continue, --session and --run-id are mutually exclusive").WithHint("use only one of them")
 	case id == "" && !last:
 		return "", nil
-	case !h.HasStore():
+	case !host.Operate(h).HasStore():
 		return "", value.Errorf(value.Invalid, "continue a session: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
 	case last:
 		run, err := c.lastChat(ctx.Context, h)
@@ -121,7 +121,7 @@ func (c *command) chatID(ctx *cli.Context, h *host.Host) (string, error) {
 		}
 		return run.Session, recordedFlags(ctx, &run)
 	}
-	run, err := h.LastTurn(ctx.Context, id)
+	run, err := host.Operate(h).LastTurn(ctx.Context, id)
 	if value.KindOf(err) == value.NotFound {
 		return id, nil
 	}
@@ -233,7 +233,7 @@ func inUse(id string) error {
 // chatOnce has the model answer one message.
 func (c *command) chatOnce(ctx context.Context, h *host.Host, s *agent.Session, skills []string, message string, files []string) error {
 	if run := s.Waiting(); run != "" {
-		if h.Running(run) {
+		if host.Operate(h).Running(run) {
 			return inUse(s.ID())
 		}
 		return value.Errorf(value.Conflict, "the last turn of session '%s' has not ended (it is the run %s)", s.ID(), run).

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -200,7 +201,7 @@ func (t *chatSession) undo(ctx context.Context, _ []string) error {
 	last := t.runs[len(t.runs)-1]
 	turn, done := t.Interrupts.During(ctx)
 	defer done()
-	out, err := t.host.UndoRun(turn, host.Undo{Run: last, ID: agent.NewID()})
+	out, err := host.Operate(t.host).UndoRun(turn, operate.Undo{Run: last, ID: agent.NewID()})
 	if out == nil {
 		return err
 	}

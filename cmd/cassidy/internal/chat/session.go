@@ -74,7 +74,7 @@ func (t *chatSession) run(ctx context.Context) error {
 			t.answer(ctx, typed)
 		}
 	}
-	if t.host.HasStore() && len(t.session.Messages()) > 0 {
+	if host.Operate(t.host).HasStore() && len(t.session.Messages()) > 0 {
 		t.Note("to continue this session: cassidy chat --session %s", t.session.ID())
 	}
 	return nil
@@ -99,7 +99,7 @@ func (t *chatSession) continued(ctx context.Context) {
 	if run == "" {
 		return
 	}
-	if t.host.Running(run) {
+	if host.Operate(t.host).Running(run) {
 		t.Report(value.ErrorOf(inUse(t.session.ID()), value.Conflict))
 		return
 	}
@@ -200,7 +200,7 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 		t.Log("stopped the answer; the message stays in the conversation")
 	case turn.Err() != nil:
 		t.Log("stopped the answer; the message was removed from the conversation")
-	case value.KindOf(err) == value.Conflict && r.Reason == "" && t.host.Running(t.session.Waiting()):
+	case value.KindOf(err) == value.Conflict && r.Reason == "" && host.Operate(t.host).Running(t.session.Waiting()):
 		return inUse(t.session.ID())
 	case err != nil:
 		return err

@@ -156,7 +156,7 @@ const maxTodoRuns = 50
 // lastTurn returns when the last turn of a session ended, or began if it has not ended; zero if there
 // is none.
 func lastTurn(ctx context.Context, h *host.Host, session string) (at time.Time) {
-	if !h.HasStore() {
+	if !host.Operate(h).HasStore() {
 		return at
 	}
 	for r, err := range h.Runs(ctx, history.Filter{Session: session, Limit: 1}) {
@@ -172,7 +172,7 @@ func lastTurn(ctx context.Context, h *host.Host, session string) (at time.Time) 
 
 // lastTodo returns the list of a recorded session as its model has written it last, or "".
 func lastTodo(ctx context.Context, h *host.Host, session string) string {
-	if !h.HasStore() {
+	if !host.Operate(h).HasStore() {
 		return ""
 	}
 	for r, err := range h.Runs(ctx, history.Filter{Session: session, Limit: maxTodoRuns}) {
@@ -180,7 +180,7 @@ func lastTodo(ctx context.Context, h *host.Host, session string) string {
 			return ""
 		}
 		list := ""
-		for e, err := range h.Steps(ctx, r.ID) {
+		for e, err := range host.Operate(h).Steps(ctx, r.ID) {
 			if err != nil {
 				break
 			}

@@ -77,7 +77,7 @@ func (i *Handler) Cancels(h *host.Host) (done func()) {
 		return func() {}
 	}
 	set(i, &i.cancel, func() {
-		for _, id := range h.Executing() {
+		for _, id := range host.Operate(h).Executing() {
 			_ = h.Cancel(context.Background(), id) // fails only if the run has just ended
 		}
 	})

@@ -163,7 +163,7 @@ func (p *opened) refresh(ctx context.Context) {
 
 func (p *opened) read() *assist.World {
 	w := &assist.World{Modules: p.modules, Libs: map[string]assist.Lib{}}
-	for _, t := range p.host.Declared() {
+	for _, t := range host.Operate(p.host).Declared() {
 		w.Tools = append(w.Tools, assist.Tool{Tool: t.Tool, Path: p.file(t.Path, t.Location)})
 	}
 	for _, dir := range []string{filepath.Join(p.home, "tools"), filepath.Join(p.root, ".cassidy", "tools")} {

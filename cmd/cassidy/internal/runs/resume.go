@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -127,7 +128,7 @@ func (c *command) resume(ctx *cli.Context, id string) error {
 			})
 			return err
 		case host.UndoKind:
-			return c.undo(ctx, h, host.Undo{Run: r.Options.Text("run"), ID: r.ID, Parks: parks, Resume: true}, r.Options.Text("to"))
+			return c.undo(ctx, h, operate.Undo{Run: r.Options.Text("run"), ID: r.ID, Parks: parks, Resume: true}, r.Options.Text("to"))
 		}
 		if err := agent.RegisterKinds(h, agents.Opener(c.App, h, parks, raised)); err != nil {
 			return err

@@ -70,7 +70,7 @@ func (c *command) endFork(ctx *cli.Context, id string, failed error) error {
 	}
 	var ended error
 	_ = c.WithHost(func(ctx *cli.Context, h *host.Host) error { // its error is less important
-		ended = h.EndFork(ctx.Context, id, failed)
+		ended = host.Operate(h).EndFork(ctx.Context, id, failed)
 		return nil
 	})(ctx)
 	return ended

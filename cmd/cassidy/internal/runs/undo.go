@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -30,21 +31,21 @@ func undoCommand(c *command) *cli.Command {
 				return err
 			}
 			return c.Parking(func(ctx *cli.Context, h *host.Host) error {
-				return c.undo(ctx, h, host.Undo{Run: r.ID, Skip: ctx.Bool("skip"), Parks: !ctx.Bool("deny")}, ctx.String("to"))
+				return c.undo(ctx, h, operate.Undo{Run: r.ID, Skip: ctx.Bool("skip"), Parks: !ctx.Bool("deny")}, ctx.String("to"))
 			})(ctx)
 		},
 	}
 }
 
 // undo undoes a run, and prints the outcome.
-func (c *command) undo(ctx *cli.Context, h *host.Host, u host.Undo, to string) error {
+func (c *command) undo(ctx *cli.Context, h *host.Host, u operate.Undo, to string) error {
 	if to != "" {
 		var err error
 		if u.To, err = history.ParseStepPath(to); err != nil {
 			return err
 		}
 	}
-	out, err := h.UndoRun(ctx.Context, u)
+	out, err := host.Operate(h).UndoRun(ctx.Context, u)
 	if out == nil || value.KindOf(err) == value.Parked {
 		return err
 	}
@@ -69,17 +70,17 @@ func (c *command) undo(ctx *cli.Context, h *host.Host, u host.Undo, to string) e
 }
 
 // printUndone prints for people what was undone, and what was not.
-func printUndone(a *app.App, run string, out *host.Undone) {
+func printUndone(a *app.App, run string, out *operate.Undone) {
 	calls.EachUndone(run, out, a.Say)
-	if slices.ContainsFunc(out.Done, func(s host.UndoneStep) bool { return !s.Already() }) {
+	if slices.ContainsFunc(out.Done, func(s operate.UndoneStep) bool { return !s.Already() }) {
 		a.Note("to undo this undo: cassidy runs undo %s", out.ID)
 	}
 }
 
 // undoneDict is the outcome of an undo as --json prints it.
-func undoneDict(run string, out *host.Undone, err error) *value.Dict {
-	steps := func(list []host.UndoneStep) value.List {
-		return ui.Map(list, func(s host.UndoneStep) value.Value {
+func undoneDict(run string, out *operate.Undone, err error) *value.Dict {
+	steps := func(list []operate.UndoneStep) value.List {
+		return ui.Map(list, func(s operate.UndoneStep) value.Value {
 			return value.NewDict("place", s.StepPath.String(), "what", s.What, "value", s.Value)
 		})
 	}
@@ -94,8 +95,8 @@ func undoneDict(run string, out *host.Undone, err error) *value.Dict {
 }
 
 // skipped is the steps that an undo has skipped as --json prints them.
-func skipped(list []host.UndoneStep) value.List {
-	return value.Map(list, func(s host.UndoneStep) value.Value {
+func skipped(list []operate.UndoneStep) value.List {
+	return value.Map(list, func(s operate.UndoneStep) value.Value {
 		return value.NewDict("place", s.StepPath.String(), "what", s.What, "error", value.ErrorOf(s.Err, value.Failed).Message())
 	})
 }

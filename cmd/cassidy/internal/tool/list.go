@@ -52,7 +52,7 @@ func (c *command) listTools(ctx *cli.Context, h *host.Host) error {
 		return elsewhere || group != "" && t.DisplayGroup() != group || available && t.State != toolset.Ready
 	})
 	if group != "" && len(tools) == 0 {
-		c.Note("no tools found in group %q%s", group, value.DidYouMean(group, slices.Sorted(maps.Keys(h.Groups()))))
+		c.Note("no tools found in group %q%s", group, value.DidYouMean(group, slices.Sorted(maps.Keys(groupsOf(h)))))
 	}
 	broken := h.Broken()
 	if c.JSON {
@@ -155,7 +155,7 @@ func groupsCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "groups", Usage: "list the groups of tools, and the number of tools in each",
 		Action: c.WithHost(func(ctx *cli.Context, h *host.Host) error {
-			groups := h.Groups()
+			groups := groupsOf(h)
 			list := value.List{}
 			p := draw.Page{Screen: c.ScreenOf(c.Out)}
 			for _, name := range slices.Sorted(maps.Keys(groups)) {
@@ -169,6 +169,15 @@ func groupsCommand(c *command) *cli.Command {
 			return nil
 		}),
 	}
+}
+
+// groupsOf counts the tools of each group.
+func groupsOf(h *host.Host) map[string]int {
+	groups := map[string]int{}
+	for _, t := range h.List() {
+		groups[t.DisplayGroup()]++
+	}
+	return groups
 }
 
 func refreshCommand(c *command) *cli.Command {

@@ -118,7 +118,11 @@ func overheadCommand(c *command) *cli.Command {
 				return err
 			}
 			names := ui.Map(tools, func(t toolset.Info) string { return t.Name })
-			each, total := h.Overhead(names...)
+			each, total := make([]int, len(tools)), tool.BaseOverhead
+			for i := range tools {
+				each[i] = tools[i].EstimateOverhead()
+				total += each[i]
+			}
 			if c.JSON {
 				return c.PrintJSON(overheadDict(tools, each, total))
 			}

@@ -89,7 +89,7 @@ func libsOf(functions []stub.Function, begun bool) map[string]string {
 // Begun reports whether a recorded run has made calls in a program with this code.
 func Begun(ctx context.Context, h *host.Host, run, code string) bool {
 	var calls []tool.StepPath // that run the program
-	for e, err := range h.Steps(ctx, run) {
+	for e, err := range host.Operate(h).Steps(ctx, run) {
 		if err != nil {
 			return true // the resumed run reports it
 		}
@@ -109,7 +109,7 @@ func BegunAt(ctx context.Context, h *host.Host, run string, step tool.StepPath) 
 	if run == "" {
 		return false
 	}
-	for e, err := range h.Steps(ctx, run) {
+	for e, err := range host.Operate(h).Steps(ctx, run) {
 		if err != nil || isBelow(e.StepPath, step) { // the resumed run reports the error
 			return true
 		}

@@ -68,7 +68,7 @@ func runsPrograms(t *toolset.Info) bool {
 // Called returns the tools for the replay of a run: those that it has called, as they were
 // then, and the others of the host.
 func Called(ctx context.Context, h *host.Host, runID string) ([]toolset.Info, error) {
-	tools, err := h.Called(ctx, runID)
+	tools, err := host.Operate(h).Called(ctx, runID)
 	for _, t := range h.Tools() {
 		if !slices.ContainsFunc(tools, func(c toolset.Info) bool { return tool.Key(c.Name) == tool.Key(t.Name) }) {
 			tools = append(tools, t)

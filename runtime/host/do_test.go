@@ -1,4 +1,4 @@
-package step_test
+package host_test
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/host/step"
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -33,14 +32,14 @@ func TestDo(t *testing.T) {
 		}
 		letter := tool.Tool{Name: "letter", Description: "Send a letter.", Needs: needs, Steps: []tool.Func{send}}
 		err = h.Register(letter, func(ctx context.Context, _ *value.Dict) (value.Value, error) {
-			if _, err := step.Do(ctx, "mail.send", value.NewDict("text", "draft")); err != nil {
+			if _, err := host.Do(ctx, "mail.send", value.NewDict("text", "draft")); err != nil {
 				return nil, err
 			}
-			to, err := step.Do(ctx, "human.ask", value.NewDict("question", "To whom?"))
+			to, err := host.Do(ctx, "human.ask", value.NewDict("question", "To whom?"))
 			if err != nil {
 				return nil, err
 			}
-			return step.Do(ctx, "mail.send", value.NewDict("text", "to "+to.(string)))
+			return host.Do(ctx, "mail.send", value.NewDict("text", "to "+to.(string)))
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -83,10 +82,10 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	if _, err := step.Do(t.Context(), "x", nil); value.KindOf(err) != value.Invalid {
+	if _, err := host.Do(t.Context(), "x", nil); value.KindOf(err) != value.Invalid {
 		t.Errorf("without a call: %v", err)
 	}
-	do := func(ctx context.Context, _ *value.Dict) (value.Value, error) { return step.Do(ctx, "x", nil) }
+	do := func(ctx context.Context, _ *value.Dict) (value.Value, error) { return host.Do(ctx, "x", nil) }
 	if err := h.Register(tool.Tool{Name: "plain", Description: "Do."}, do); err != nil {
 		t.Fatal(err)
 	}
