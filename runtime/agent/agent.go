@@ -199,8 +199,8 @@ func New(h *host.Host, o *Options) (*Agent, error) {
 
 // newAgent is New without the registration.
 func newAgent(h *host.Host, o *Options) (*Agent, error) {
-	if h == nil {
-		return nil, value.Errorf(value.Invalid, "create an agent: the host is nil").WithHint("pass the host that cassidy.Open or Runtime.Open returned")
+	if err := host.Operate(h).Made(); err != nil {
+		return nil, err
 	}
 	a := &Agent{host: h, given: &Options{}, local: &localSessions{byID: map[string]*Session{}}, made: time.Now()}
 	if o != nil {

@@ -61,6 +61,9 @@ func (a *Agent) key() agentName { return agentName{a.recorded.Name, a.recorded.M
 // process: open returns their options. It fails with kind Invalid if open is nil or the host
 // already has an Opener.
 func RegisterKinds(h *host.Host, open Opener) error {
+	if err := host.Operate(h).Made(); err != nil {
+		return err
+	}
 	k := kindsOf(h)
 	k.mu.Lock()
 	defer k.mu.Unlock()

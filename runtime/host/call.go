@@ -16,6 +16,9 @@ import (
 // With the context of an effect or of a handler in Go, the call is nested: it may do no more
 // than the call that makes it and the callers of that.
 func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.Result, error) {
+	if err := h.made(); err != nil {
+		return gate.Failed(err)
+	}
 	o, err := readOptions(opts)
 	if err != nil {
 		return gate.Failed(err)

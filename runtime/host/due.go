@@ -31,6 +31,9 @@ func (h *Host) Due(ctx context.Context) iter.Seq2[history.Run, error] {
 // gets the kind of the error at each interval. ResumeDue fails with kind Invalid if the host
 // has no store, or if the interval is not positive.
 func (h *Host) ResumeDue(ctx context.Context, interval time.Duration) error {
+	if err := h.made(); err != nil {
+		return err
+	}
 	if interval <= 0 {
 		return value.Errorf(value.Invalid, "resume due runs: the interval should be positive but got %v", interval)
 	}

@@ -265,6 +265,9 @@ func resumeUndo(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 // context of an effect or of a handler in Go, Resume fails with kind Invalid unless the run
 // has ended.
 func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
+	if err := h.made(); err != nil {
+		return gate.Failed(err)
+	}
 	if err := h.inflight.Enter(); err != nil {
 		return gate.Failed(err)
 	}
@@ -413,6 +416,9 @@ func fromJournal[T any](h *Host, list func(*history.Journal) iter.Seq2[T, error]
 
 // journal opens the journal, the first time that it is needed.
 func (h *Host) journal() (*history.Journal, error) {
+	if err := h.made(); err != nil {
+		return nil, err
+	}
 	if h.opts.Journal == nil {
 		return nil, value.Errorf(value.Invalid, "runs are not recorded: the host has no store").WithHint("set RuntimeOptions.Store")
 	}

@@ -27,6 +27,11 @@ type EventFilter struct {
 // as there is space. Events with a Seq come in its order. A subscription to one run, call or
 // session does not slow down others.
 func (h *Host) Subscribe(ctx context.Context, f EventFilter) <-chan tool.Event {
+	if h.made() != nil {
+		none := make(chan tool.Event)
+		close(none)
+		return none
+	}
 	return h.hub.Subscribe(ctx, events.Filter(f), h.gate.EventTime)
 }
 

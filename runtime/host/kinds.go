@@ -22,7 +22,12 @@ type Kind struct {
 
 // RegisterKind registers a kind of runs for [Host.Resume]. It fails with kind Invalid for a
 // kind without a name or a Resume, and for a name that is registered already.
-func (h *Host) RegisterKind(k Kind) error { return h.kinds.register(k) }
+func (h *Host) RegisterKind(k Kind) error {
+	if err := h.made(); err != nil {
+		return err
+	}
+	return h.kinds.register(k)
+}
 
 // Kinds are the kinds of runs that a host can resume.
 type kinds struct {

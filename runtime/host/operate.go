@@ -39,6 +39,8 @@ func (h operated) Shared(key string, make func() any) any {
 	return v
 }
 
+func (h operated) Made() error { return h.made() }
+
 func (h operated) HasStore() bool { return h.opts.Journal != nil }
 
 func (h operated) Project() string { return h.opts.Project }

@@ -137,6 +137,9 @@ func (p *Program) asTool() *gate.Callee {
 // RunProgram runs a program. With the context of an effect or of a handler in Go, it runs for
 // that call, and may do nothing that the call or one of its callers may not do.
 func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error) {
+	if err := h.made(); err != nil {
+		return tool.Outcome{}, err
+	}
 	if !h.gate.InCall(ctx) {
 		if err := h.inflight.Enter(); err != nil {
 			return tool.Outcome{}, err

@@ -10,6 +10,9 @@ import (
 // that process ends it within about a second. Cancel fails with kind NotFound for an unknown
 // run, and with Conflict for one that has ended.
 func (h *Host) Cancel(ctx context.Context, runID string) error {
+	if err := h.made(); err != nil {
+		return err
+	}
 	j, err := h.journal()
 	ended := false // also of a run whose execution has recorded its end, and leaves
 	if err == nil {
