@@ -48,3 +48,19 @@ func TestNoHost(t *testing.T) {
 		}
 	}
 }
+
+// TestNoRuntime checks the methods of a runtime that New has not made.
+func TestNoRuntime(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]*cassidy.Runtime{"nil": nil, "zero": {}} {
+		_, opened := r.Open(cassidy.Dir(t.TempDir()), nil)
+		var due error
+		for _, due = range r.Due(t.Context()) {
+		}
+		for what, err := range map[string]error{"Open": opened, "Due": due, "Close": r.Close(), "Shutdown": r.Shutdown(t.Context())} {
+			if value.KindOf(err) != value.Invalid {
+				t.Errorf("%s/%s: %v, want kind Invalid", name, what, err)
+			}
+		}
+	}
+}

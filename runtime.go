@@ -90,8 +90,8 @@ type RuntimeOptions struct {
 }
 
 // A Runtime is what the hosts of a process share: the workers, and the store of
-// durable runs. It is safe for concurrent use. The zero value opens no hosts,
-// see [New].
+// durable runs. It is safe for concurrent use. The methods of a nil or zero Runtime
+// fail with kind Invalid, see [New].
 type Runtime struct {
 	opts    RuntimeOptions
 	pool    *sandbox.Pool                    // nil in the mode Inline
@@ -179,16 +179,24 @@ func readerID(program string) (string, error) {
 		WithHint("build one with: go build github.com/cassidy-run/cassidy/cmd/cassidy-worker")
 }
 
+// made fails with kind Invalid for a runtime that is nil, or that New has not made.
+func (r *Runtime) made() error {
+	if r == nil || r.done == nil {
+		return value.Errorf(value.Invalid, "use a runtime: it is nil or empty").WithHint("create it with cassidy.New, and look at the error that it returns")
+	}
+	return nil
+}
+
 // take notes a host, which is removed when it is closed. It fails with kind Closed.
 // Nil only asks.
 func (r *Runtime) take(h *Host) error {
+	if err := r.made(); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.closed:
+	if r.closed {
 		return value.Errorf(value.Closed, "the runtime is closed")
-	case r.hosts == nil:
-		return value.Errorf(value.Invalid, "a zero Runtime cannot open hosts").WithHint("create it with cassidy.New")
 	}
 	if h != nil {
 		r.hosts[h] = struct{}{}
@@ -216,6 +224,9 @@ func (r *Runtime) Shutdown(ctx context.Context) error {
 func (r *Runtime) Close() error { return r.close((*Host).Close) }
 
 func (r *Runtime) close(end func(*Host) error) error {
+	if err := r.made(); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	before := r.closed
 	r.closed = true
