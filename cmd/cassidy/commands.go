@@ -5,7 +5,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agentfiles"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/chat"
@@ -17,24 +16,23 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/eval"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/lsp"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/mcp"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/modellist"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/repl"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/scaffold"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/secret"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/test"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/tool"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/trust"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/wizard"
 )
 
 // commands returns all commands, in the order of the help.
 func commands() []func(*app.App) *cli.Command {
 	return []func(*app.App) *cli.Command{
-		demo.Command, wizard.Command, setup.Command, agents.TaskCommand, chat.Command, runs.RunCommand, tool.Command, check.Command, check.Format, test.Command, repl.Command, skill.Command,
-		agentfiles.Command, trust.Command, trust.LockCommand, lsp.Command, mcp.Command,
-		runs.Command, eval.DecisionCommand, eval.Command, eval.FormatTest, modellist.Command, config.Command, secret.Command, completion.Command, completion.Man, completion.Words, doctor.Command, versionCommand,
+		demo.Command, setup.Command, scaffold.Command, agents.TaskCommand, chat.Command, runs.RunCommand, tool.Command, check.Command, check.Format, test.Command, repl.Command, skill.Command,
+		agents.AgentsCommand, trust.Command, trust.LockCommand, lsp.Command, mcp.Command,
+		runs.Command, eval.DecisionCommand, eval.Command, eval.FormatTest, agents.ModelsCommand, config.Command, secret.Command, completion.Command, completion.Man, completion.Words, doctor.Command, versionCommand,
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/keyring"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
@@ -14,7 +13,7 @@ import (
 func main() {
 	sandbox.Main(stdlib.Pure()...) // in a worker it does not return
 	boundMemory()
-	ctx, interrupts := interrupt.Catch()
+	ctx, interrupts := app.CatchInterrupts()
 	os.Exit(Main(ctx, os.Args[1:], &app.World{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Interrupts: interrupts, Keyring: keyring.System(os.LookupEnv),
 	}))

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
 )
 
 // A weapon is how a process is ended, or which of its workers.
@@ -112,7 +111,7 @@ func mortalProcess() int {
 	if _, err := fmt.Sscan(os.Getenv(asMortal), &d.left, &d.blow.weapon, &d.blow.pick); err != nil {
 		panic(err)
 	}
-	ctx, interrupts := interrupt.Catch()
+	ctx, interrupts := app.CatchInterrupts()
 	return Main(ctx, os.Args[1:], &app.World{In: os.Stdin, Out: d, Err: os.Stderr, Env: os.LookupEnv, Interrupts: interrupts})
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -15,7 +14,7 @@ import (
 
 // Ended prints the result of a run, and returns the error of the command.
 func Ended(ctx context.Context, a *app.App, r *agent.Reply, err error) error {
-	e := interrupt.Error(ctx, err)
+	e := app.Interrupted(ctx, err)
 	if a.JSON && r.Reason != "" { // else no turn has begun
 		printRunEnd(a, r, e)
 	}

@@ -1,6 +1,6 @@
 // Package agents makes agents from the flags of a command, from the options of a
-// recorded run and from the files of a project, and prints their replies. It has the command
-// that has a model work on a task.
+// recorded run and from the files of a project, and prints their replies. It has the commands
+// that have a model work on a task, and that list agents and models.
 package agents
 
 import (

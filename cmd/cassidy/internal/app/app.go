@@ -16,7 +16,6 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/keyring"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/servers"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
@@ -35,7 +34,7 @@ type World struct {
 	// Keyring is that of the system, or nil.
 	Keyring *keyring.Keyring
 	// Interrupts lets Ctrl-C end a turn of a session. It may be nil.
-	Interrupts *interrupt.Handler
+	Interrupts *Interrupts
 }
 
 // An App is one run of cassidy: the world and the global flags.
@@ -43,7 +42,7 @@ type App struct {
 	*ui.Printer
 	Folders
 	In         io.Reader
-	Interrupts *interrupt.Handler
+	Interrupts *Interrupts
 	Screen     ui.Screen                        // shows events while calls run
 	RunEnd     tool.Event                       // the end of the run that the command shows
 	Made       int                              // the calls of that run, on a terminal

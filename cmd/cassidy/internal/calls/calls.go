@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -32,7 +31,7 @@ func Run(a *app.App, ctx *cli.Context, h *host.Host, call string, do func(ctx co
 	stop()
 	if err != nil {
 		defer t.End(nil)
-		return result, failedWith(a, interrupt.Error(ctx.Context, err), call, result.Usage, t)
+		return result, failedWith(a, app.Interrupted(ctx.Context, err), call, result.Usage, t)
 	}
 	if a.JSON {
 		printResult(a, result, t.End)

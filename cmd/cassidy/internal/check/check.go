@@ -14,7 +14,6 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/faults"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/check"
 	"github.com/cassidy-run/cassidy/internal/folder"
@@ -50,7 +49,7 @@ func Command(a *app.App) *cli.Command {
 
 // configFault returns the fault of an invalid config, or nil. Without a valid config, there is no host, and the checker
 // does not know the tools.
-func (c *command) configFault() *faults.File {
+func (c *command) configFault() *fileDiagnostics {
 	dir, root, err := c.WorkProject()
 	if err != nil {
 		return nil
@@ -65,11 +64,11 @@ func (c *command) configFault() *faults.File {
 	d := invalid(shown(e.Pos.File), e)
 	d.Pos.Line, d.Pos.Col = max(e.Pos.Line, 1), max(e.Pos.Col, 1)
 	d.Hint = strings.TrimPrefix(d.Hint+"; correct the config first: until then, check does not know the tools that scripts call", "; ")
-	return &faults.File{Name: d.Pos.File, Found: []diagnostic.Diagnostic{d}}
+	return &fileDiagnostics{Name: d.Pos.File, Found: []diagnostic.Diagnostic{d}}
 }
 
 // check checks files. The host is nil if the config has a fault.
-func (c *command) check(ctx *cli.Context, h *host.Host, config *faults.File) error {
+func (c *command) check(ctx *cli.Context, h *host.Host, config *fileDiagnostics) error {
 	if h != nil {
 		agents.RegisterForHelp(h)
 	}
@@ -98,7 +97,7 @@ func (c *command) check(ctx *cli.Context, h *host.Host, config *faults.File) err
 			name := shown(file)
 			e := value.Limitf(value.LimitSource, "the file is not checked: there are more than %d MB of scripts, and smaller ones are checked first", check.MaxScripts>>20).
 				WithHint("delete scripts that are not needed, or check this one alone: cassidy check FILE")
-			r.files = append(r.files, faults.File{Name: name, Found: []diagnostic.Diagnostic{invalid(name, e)}})
+			r.files = append(r.files, fileDiagnostics{Name: name, Found: []diagnostic.Diagnostic{invalid(name, e)}})
 		default:
 			r.file(file)
 		}
@@ -113,7 +112,7 @@ type run struct {
 	root      string
 	fix       bool
 	conflicts map[string]*value.Error // of the names of tools, by the absolute paths of their files
-	files     []faults.File
+	files     []fileDiagnostics
 	fixed     []diagnostic.Diagnostic
 }
 
@@ -136,7 +135,7 @@ func (r *run) file(file string) {
 	name := shown(file)
 	text, err := check.Read(r.root, file)
 	if err != nil {
-		r.files = append(r.files, faults.File{Name: name, Found: []diagnostic.Diagnostic{invalid(name, err)}})
+		r.files = append(r.files, fileDiagnostics{Name: name, Found: []diagnostic.Diagnostic{invalid(name, err)}})
 		return
 	}
 	found := r.checker.File(name, text)
@@ -155,7 +154,7 @@ func (r *run) file(file string) {
 		found = append(found, diagnostic.Diagnostic{Pos: value.Position{File: name, Line: 1, Col: 1}, Severity: diagnostic.Error, Code: diagnostic.DuplicateName, Message: e.Message(), Hint: e.Hint})
 		diagnostic.Sort(found)
 	}
-	r.files = append(r.files, faults.File{Name: name, Text: text, Found: found})
+	r.files = append(r.files, fileDiagnostics{Name: name, Text: text, Found: found})
 }
 
 // conflicts returns the tools that are not used because another tool has the same name.
@@ -189,17 +188,17 @@ func (r *run) report(sarif, strict bool) error {
 	for _, f := range r.files {
 		for i := range f.Found {
 			found = append(found, f.Found[i])
-			list = append(list, faults.JSON(&f.Found[i], f.Text))
+			list = append(list, check.JSON(&f.Found[i], f.Text))
 			if fix := f.Found[i].Fix; fix != nil && !fix.Choice {
 				fixable++
 			}
 		}
 	}
-	errs, warnings := faults.Count(found)
+	errs, warnings := check.Count(found)
 	bad := errs > 0 || strict && warnings > 0
 	switch {
 	case sarif:
-		if err := r.PrintJSON(faults.SARIF(r.files, app.Version())); err != nil {
+		if err := r.PrintJSON(sarifOf(r.files, app.Version())); err != nil {
 			return err
 		}
 	case r.JSON:
@@ -229,7 +228,7 @@ func (r *run) print(found []diagnostic.Diagnostic) {
 		r.Print(ui.Sprintf("%s:%d: fixed: %s\n", d.Pos.File, d.Pos.Line, d.Fix.Title))
 	}
 	for i := range found {
-		r.Print(faults.Text(&found[i], paint))
+		r.Print(diagnosticText(&found[i], paint))
 	}
 }
 
@@ -240,7 +239,7 @@ func (r *run) draw(errs, warnings, fixable int) {
 		f := &r.files[i]
 		fixed := slices.DeleteFunc(slices.Clone(r.fixed), func(d diagnostic.Diagnostic) bool { return d.Pos.File != f.Name })
 		if len(f.Found)+len(fixed) > 0 {
-			r.PrintLines(append(faults.Draw(s, f, fixed, r.Verbose), ""))
+			r.PrintLines(append(drawFile(s, f, fixed, r.Verbose), ""))
 		}
 	}
 	text, mark := ui.Count(errs, "error")+", "+ui.Count(warnings, "warning"), draw.Failed

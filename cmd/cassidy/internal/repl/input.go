@@ -11,8 +11,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -51,7 +51,7 @@ func checkLine(line string) error {
 type person struct {
 	app        *session
 	editor     ui.Editor
-	interrupts *interrupt.Handler
+	interrupts *app.Interrupts
 	pasted     []string // lines of a pasted text that were not returned yet
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/scaffold"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/runtime/agent"
@@ -52,7 +52,7 @@ func (c *command) export(ctx *cli.Context, j *history.Journal, r *history.Run) e
 	file := filepath.Join(base, name)
 	_, err = os.Stat(filepath.Dir(file))
 	created := errors.Is(err, fs.ErrNotExist)
-	written, err := setup.WriteNew(base, name, string(f.Format()), fixture.Mode)
+	written, err := scaffold.WriteNew(base, name, string(f.Format()), fixture.Mode)
 	switch {
 	case err != nil:
 		return err

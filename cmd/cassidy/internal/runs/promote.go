@@ -10,7 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/scaffold"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/agent"
@@ -224,7 +224,7 @@ func (p *ranProgram) readSteps(ctx context.Context, j *history.Journal) error {
 // promote writes the tool, shows it, and asks whether it is trusted.
 func (c *command) promote(ctx *cli.Context, h *host.Host, p *ranProgram) error {
 	name := ctx.String("name")
-	if err := setup.CheckToolName(h, name); err != nil {
+	if err := scaffold.CheckToolName(h, name); err != nil {
 		return err
 	}
 	file, notes, err := promote.File(&promote.Program{Name: name, Code: p.code, About: p.run.Title, From: p.from(), Result: p.result,
@@ -247,7 +247,7 @@ func (c *command) promote(ctx *cli.Context, h *host.Host, p *ranProgram) error {
 		e := *value.ErrorOf(err, value.Invalid)
 		return e.WithHint("print the file with --print, then fix and save it")
 	}
-	written, err := setup.WriteTool(c.App, string(tool.Project), name, ".star", file)
+	written, err := scaffold.WriteTool(c.App, string(tool.Project), name, ".star", file)
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func reportNotes(a *app.App, notes []string) {
 }
 
 // reviewPromoted shows the tool as cassidy trust does, and asks whether to trust it.
-func (c *command) reviewPromoted(ctx *cli.Context, h *host.Host, f setup.ToolFile, t *tool.Tool) error {
+func (c *command) reviewPromoted(ctx *cli.Context, h *host.Host, f scaffold.ToolFile, t *tool.Tool) error {
 	c.Did("created %s", f.Shown)
 	answered := ctx.Bool("yes") || c.Asks(c.In)
 	trusted := false

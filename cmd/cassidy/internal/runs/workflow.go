@@ -16,7 +16,6 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/interrupt"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
@@ -226,7 +225,7 @@ func (c *workflowCommand) open(word string) (project.Workflow, error) {
 
 // workflowEnded prints the result of a workflow, and returns the error of the command.
 func workflowEnded(ctx context.Context, a *app.App, p *host.Program, out tool.Outcome, used agent.Usage, err error) error {
-	e := interrupt.Error(ctx, err)
+	e := app.Interrupted(ctx, err)
 	if a.JSON {
 		printEnd(a, p, out, used, e)
 	}

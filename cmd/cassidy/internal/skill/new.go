@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/scaffold"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/skill"
@@ -105,7 +105,7 @@ func (c *command) skillRoot(n *skill.Draft) (string, error) {
 		return "", err
 	}
 	if existing, _ := c.ProjectRoot(); existing == "" && n.Location == tool.Project {
-		_, err = setup.Project(c.App, root)
+		_, err = scaffold.Project(c.App, root)
 	}
 	return root, err
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/faults"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/scaffold"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/check"
 	"github.com/cassidy-run/cassidy/internal/project"
@@ -50,7 +49,7 @@ func templates() []string { return append(scripts.Templates(), workflow) }
 
 func (c *command) newTool(ctx *cli.Context, h *host.Host) error {
 	name, template, lang, location := ctx.Args().First(), ctx.String("template"), ctx.String("lang"), ctx.String("location")
-	if err := setup.CheckToolName(h, name); err != nil {
+	if err := scaffold.CheckToolName(h, name); err != nil {
 		return err
 	}
 	if err := app.CheckWord("language", lang, "star", "lua", "md"); err != nil {
@@ -64,14 +63,14 @@ func (c *command) newTool(ctx *cli.Context, h *host.Host) error {
 		return err
 	}
 	next := [2]string{"cassidy tool validate " + name, "cassidy tool example " + name}
-	write := setup.WriteTool
+	write := scaffold.WriteTool
 	if template == workflow {
 		if lang != "star" {
 			return value.Errorf(value.Invalid, "a workflow is a file in Starlark: --lang %s is not possible", lang).WithHint("omit --lang")
 		}
-		write, text, next = setup.WriteWorkflow, scripts.Workflow(name), [2]string{"cassidy check " + name, "cassidy run " + name + " title=…"}
+		write, text, next = scaffold.WriteWorkflow, scripts.Workflow(name), [2]string{"cassidy check " + name, "cassidy run " + name + " title=…"}
 	}
-	var made []setup.ToolFile
+	var made []scaffold.ToolFile
 	if tests, ok := scripts.Tests(template, name); ok { // first: if they cannot be written, there is no tool without tests
 		next[1] = "cassidy test " + name
 		f, err := write(c.App, location, name+"_test", ".star", tests)
@@ -84,7 +83,7 @@ func (c *command) newTool(ctx *cli.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
-	made = append([]setup.ToolFile{f}, made...)
+	made = append([]scaffold.ToolFile{f}, made...)
 	for _, f := range made {
 		if f.Root == "" {
 			continue
@@ -94,7 +93,7 @@ func (c *command) newTool(ctx *cli.Context, h *host.Host) error {
 		}
 	}
 	if c.JSON {
-		err = c.PrintJSON(value.NewDict("name", name, "path", f.Path, "files", ui.Texts(ui.Map(made, func(f setup.ToolFile) string { return f.Path }))))
+		err = c.PrintJSON(value.NewDict("name", name, "path", f.Path, "files", ui.Texts(ui.Map(made, func(f scaffold.ToolFile) string { return f.Path }))))
 	} else {
 		for _, f := range made {
 			c.Did("created %s", f.Shown)
@@ -230,10 +229,10 @@ func (v *validation) report(name string, t toolset.Info, file string, err error)
 		shown = cmp.Or(e.Pos.File, shown)
 	}
 	found, text := v.faults(file, shown)
-	errs, _ := faults.Count(found)
+	errs, _ := check.Count(found)
 	diagnostics := value.List{}
 	for i := range found {
-		diagnostics = append(diagnostics, faults.JSON(&found[i], text))
+		diagnostics = append(diagnostics, check.JSON(&found[i], text))
 	}
 	if err != nil || errs > 0 {
 		v.ok = false

@@ -1,5 +1,5 @@
-// Package setup makes projects, and the files of new tools in them.
-package setup
+// Package scaffold makes projects, and the files of new tools in them.
+package scaffold
 
 import (
 	"context"

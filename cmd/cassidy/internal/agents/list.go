@@ -1,5 +1,4 @@
-// Package agentfiles has the commands that list, show and write agent files.
-package agentfiles
+package agents
 
 import (
 	"fmt"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
@@ -21,11 +19,11 @@ import (
 )
 
 // A command is one run of a command of cassidy agents.
-type command struct{ *app.App }
+type agentsCommand struct{ *app.App }
 
-// Command returns cassidy agents.
-func Command(a *app.App) *cli.Command {
-	c := &command{a}
+// AgentsCommand returns cassidy agents.
+func AgentsCommand(a *app.App) *cli.Command {
+	c := &agentsCommand{a}
 	list := c.WithHost(c.list)
 	return &cli.Command{
 		Name: "agents", Usage: "list, show and write agent files, which define agents with models, tools and limits of their own",
@@ -45,7 +43,7 @@ func Command(a *app.App) *cli.Command {
 	}
 }
 
-func (c *command) list(_ *cli.Context, h *host.Host) error {
+func (c *agentsCommand) list(_ *cli.Context, h *host.Host) error {
 	root, err := c.Root()
 	if err != nil {
 		return err
@@ -53,7 +51,7 @@ func (c *command) list(_ *cli.Context, h *host.Host) error {
 	files, broken := project.Agents(root, c.Scope())
 	list := make(value.List, len(files))
 	for i := range files {
-		faults := agents.Faults(c.App, h, &files[i])
+		faults := Faults(c.App, h, &files[i])
 		list[i] = c.dict(h, &files[i], faults)
 		broken = append(broken, faults...)
 	}
@@ -72,8 +70,8 @@ func (c *command) list(_ *cli.Context, h *host.Host) error {
 	return nil
 }
 
-// state returns whether an agent can be used: ready, untrusted, disabled, or invalid if it has faults.
-func state(f *project.Agent, faults []*value.Error) string {
+// stateOf returns whether an agent can be used: ready, untrusted, disabled, or invalid if it has faults.
+func stateOf(f *project.Agent, faults []*value.Error) string {
 	if f.Usable() == nil && len(faults) > 0 {
 		return "invalid"
 	}
@@ -82,13 +80,13 @@ func state(f *project.Agent, faults []*value.Error) string {
 
 // warnings returns what is ignored of an agent file, and which of its tools do not exist. The texts of an
 // untrusted file are not among them.
-func (c *command) warnings(h *host.Host, f *project.Agent) []string {
-	return append(slices.Clone(f.Warnings), agents.UnknownTools(&f.Definition, h)...)
+func (c *agentsCommand) warnings(h *host.Host, f *project.Agent) []string {
+	return append(slices.Clone(f.Warnings), UnknownTools(&f.Definition, h)...)
 }
 
 // dict returns an agent as --json prints it.
-func (c *command) dict(h *host.Host, f *project.Agent, faults []*value.Error) *value.Dict {
-	d := value.NewDict("name", f.Name, "description", f.Description, "location", string(f.Location), "path", f.Path, "state", state(f, faults))
+func (c *agentsCommand) dict(h *host.Host, f *project.Agent, faults []*value.Error) *value.Dict {
+	d := value.NewDict("name", f.Name, "description", f.Description, "location", string(f.Location), "path", f.Path, "state", stateOf(f, faults))
 	if !f.Trusted {
 		d.Put("reason", f.Reason)
 	}
@@ -152,13 +150,13 @@ func limitsDict(l agentfile.Limits) *value.Dict {
 }
 
 // printList prints agents by location, in their order, each with its warnings below.
-func (c *command) printList(h *host.Host, files []project.Agent) {
+func (c *agentsCommand) printList(h *host.Host, files []project.Agent) {
 	p := draw.Page{Screen: c.ScreenOf(c.Out)}
 	var entries []draw.Entry
 	for i := range files {
 		f := &files[i]
-		faults := agents.Faults(c.App, h, f)
-		marks, mark := []string{state(f, faults)}, draw.None
+		faults := Faults(c.App, h, f)
+		marks, mark := []string{stateOf(f, faults)}, draw.None
 		switch {
 		case !f.Trusted:
 			marks[0] += ": " + c.Reason(f.Reason)
@@ -180,7 +178,7 @@ func (c *command) printList(h *host.Host, files []project.Agent) {
 }
 
 // footer prints what to type next.
-func (c *command) footer(files []project.Agent) {
+func (c *agentsCommand) footer(files []project.Agent) {
 	untrusted := 0
 	for i := range files {
 		if !files[i].Trusted {
@@ -197,12 +195,12 @@ func (c *command) footer(files []project.Agent) {
 	}
 }
 
-func (c *command) show(ctx *cli.Context, h *host.Host) error {
-	f, err := agents.FindFile(c.App, ctx.Args().First())
+func (c *agentsCommand) show(ctx *cli.Context, h *host.Host) error {
+	f, err := FindFile(c.App, ctx.Args().First())
 	if err != nil {
 		return err
 	}
-	faults := agents.Faults(c.App, h, f)
+	faults := Faults(c.App, h, f)
 	d := c.dict(h, f, faults)
 	d.Put("prompt", f.Prompt)
 	if c.JSON {
@@ -221,7 +219,7 @@ func (c *command) show(ctx *cli.Context, h *host.Host) error {
 }
 
 // page prints an agent for people.
-func (c *command) page(d *value.Dict) {
+func (c *agentsCommand) page(d *value.Dict) {
 	p := draw.Page{Screen: c.ScreenOf(c.Out)}
 	for k, v := range d.All() {
 		name, _ := k.(string)

@@ -1,5 +1,4 @@
-// Package modellist has the command that lists models, with their sizes and prices.
-package modellist
+package agents
 
 import (
 	"fmt"
@@ -19,11 +18,11 @@ import (
 )
 
 // A command is one run of cassidy models.
-type command struct{ *app.App }
+type modelsCommand struct{ *app.App }
 
-// Command returns cassidy models.
-func Command(a *app.App) *cli.Command {
-	c := &command{a}
+// ModelsCommand returns cassidy models.
+func ModelsCommand(a *app.App) *cli.Command {
+	c := &modelsCommand{a}
 	return &cli.Command{
 		Name: "models", Usage: "list the models of your providers, with context sizes, reply limits and prices", ArgsUsage: "[PROVIDER]",
 		Description: "PROVIDER is cassidy, openai, anthropic, gemini, ollama or a provider of your config.yaml.\n" +
@@ -33,7 +32,7 @@ func Command(a *app.App) *cli.Command {
 	}
 }
 
-func (c *command) list(ctx *cli.Context) error {
+func (c *modelsCommand) list(ctx *cli.Context) error {
 	provider := ctx.Args().First()
 	groups, err := c.Models().List(ctx.Context, provider)
 	if err != nil {
@@ -47,9 +46,9 @@ func (c *command) list(ctx *cli.Context) error {
 		return err
 	}
 	if c.JSON {
-		err = c.PrintJSON(jsonOf(groups, standard))
+		err = c.PrintJSON(modelsDict(groups, standard))
 	} else {
-		c.Print(table(groups, standard, c.ScreenOf(c.Out)))
+		c.Print(modelTable(groups, standard, c.ScreenOf(c.Out)))
 		c.report(groups)
 	}
 	if err == nil && slices.ContainsFunc(groups, func(g models.Group) bool { return g.Err != nil }) {
@@ -60,7 +59,7 @@ func (c *command) list(ctx *cli.Context) error {
 
 // report prints what is not in the table: the errors of providers, those without a list, and
 // those that are not configured.
-func (c *command) report(groups []models.Group) {
+func (c *modelsCommand) report(groups []models.Group) {
 	for _, g := range groups {
 		switch {
 		case g.Err != nil:
@@ -76,8 +75,8 @@ func (c *command) report(groups []models.Group) {
 	}
 }
 
-// jsonOf returns what --json prints. A number that is not known is null.
-func jsonOf(groups []models.Group, standard string) *value.Dict {
+// modelsDict returns what --json prints. A number that is not known is null.
+func modelsDict(groups []models.Group, standard string) *value.Dict {
 	list, errs, unset := value.List{}, value.List{}, value.List{}
 	for _, g := range groups {
 		for i := range g.Models {
@@ -132,15 +131,15 @@ const (
 	markTiers   = "+" // a price is higher for a longer input
 )
 
-// table returns the models as a table, or "" for none.
-func table(groups []models.Group, standard string, s draw.Screen) string {
+// modelTable returns the models as a table, or "" for none.
+func modelTable(groups []models.Group, standard string, s draw.Screen) string {
 	rows := [][]string{{"model", "context", "reply", "input", "cached", "output"}}
 	marked, tiered := false, false
 	for _, g := range groups {
 		for i := range g.Models {
 			l := &g.Models[i]
 			name := g.Provider + ":" + l.Name
-			r := row(ui.VisibleLine(name), l)
+			r := modelRow(ui.VisibleLine(name), l)
 			if name == standard {
 				r[0] += " " + markDefault
 				marked = true
@@ -153,14 +152,14 @@ func table(groups []models.Group, standard string, s draw.Screen) string {
 		return ""
 	}
 	p := draw.Page{Screen: s}
-	mark(rows)
+	markPrices(rows)
 	if s.Width > 0 {
 		p.Lines(s.Table(&draw.Table{AllRows: true, Rows: rows[1:], Columns: []draw.Column{
 			{Name: rows[0][0], Whole: true}, {Name: rows[0][1], Right: true, Rank: 1}, {Name: rows[0][2], Right: true, Rank: 3},
 			{Name: rows[0][3], Right: true}, {Name: rows[0][4], Right: true, Rank: 2}, {Name: rows[0][5], Right: true},
 		}}, ""))
 	} else {
-		for i, line := range lines(rows) {
+		for i, line := range modelLines(rows) {
 			if i == 0 {
 				line = s.Paint(draw.Bold, line)
 			}
@@ -178,8 +177,8 @@ func table(groups []models.Group, standard string, s draw.Screen) string {
 	return p.String()
 }
 
-// row returns the cells of a model.
-func row(name string, l *model.Listing) []string {
+// modelRow returns the cells of a model.
+func modelRow(name string, l *model.Listing) []string {
 	cells := []string{name, grouped(l.Context), grouped(l.MaxOutput), "-", "-", "-"}
 	if p := l.Price; p != nil {
 		cells[3], cells[5] = dollars(p.Input), dollars(p.Output)
@@ -193,8 +192,8 @@ func row(name string, l *model.Listing) []string {
 	return cells
 }
 
-// mark makes a place for the marks of the last column.
-func mark(rows [][]string) {
+// markPrices makes a place for the marks of the last column.
+func markPrices(rows [][]string) {
 	last := len(rows[0]) - 1
 	for _, r := range rows {
 		if !strings.HasSuffix(r[last], " "+markTiers) {
@@ -203,8 +202,8 @@ func mark(rows [][]string) {
 	}
 }
 
-// lines aligns cells: the first one to the left, numbers to the right.
-func lines(rows [][]string) []string {
+// modelLines aligns cells: the first one to the left, numbers to the right.
+func modelLines(rows [][]string) []string {
 	widths := make([]int, len(rows[0]))
 	for _, r := range rows {
 		for i, cell := range r {

@@ -1,4 +1,4 @@
-package agentfiles
+package agents
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/scaffold"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -18,7 +18,7 @@ import (
 	"github.com/cassidy-run/cassidy/scripts"
 )
 
-func newCommand(c *command) *cli.Command {
+func newCommand(c *agentsCommand) *cli.Command {
 	return &cli.Command{
 		Name: "new", Usage: "write a new agent file, with the most important fields", ArgsUsage: "NAME",
 		Flags: []cli.Flag{
@@ -30,7 +30,7 @@ func newCommand(c *command) *cli.Command {
 	}
 }
 
-func (c *command) new(ctx *cli.Context, h *host.Host) error {
+func (c *agentsCommand) new(ctx *cli.Context, h *host.Host) error {
 	name, location := ctx.Args().First(), ctx.String("location")
 	if err := app.CheckWord("location", location, "project", "personal"); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (c *command) new(ctx *cli.Context, h *host.Host) error {
 		return err
 	}
 	if existing, _ := c.ProjectRoot(); existing == "" && location == string(tool.Project) {
-		if _, err := setup.Project(c.App, root); err != nil {
+		if _, err := scaffold.Project(c.App, root); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package faults_test
+package check
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/faults"
+	"github.com/cassidy-run/cassidy/internal/check"
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -34,7 +34,7 @@ type sarifLog struct {
 			Fixes     []struct {
 				ArtifactChanges []struct {
 					Replacements []struct {
-						DeletedRegion   region
+						DeletedRegion   sarifRegion
 						InsertedContent struct{ Text string }
 					}
 				}
@@ -45,10 +45,10 @@ type sarifLog struct {
 
 type location struct {
 	ArtifactLocation struct{ URI string }
-	Region           region
+	Region           sarifRegion
 }
 
-type region struct{ StartLine, StartColumn, EndLine, EndColumn int }
+type sarifRegion struct{ StartLine, StartColumn, EndLine, EndColumn int }
 
 // faultAt returns a fault of the first occurrence of a word, with a fix that replaces it.
 func faultAt(file, text, word, code string) diagnostic.Diagnostic {
@@ -64,23 +64,23 @@ func TestSARIF(t *testing.T) {
 	tests := []struct {
 		file, text, word string
 		uri              string
-		want             region
+		want             sarifRegion
 	}{
-		{".cassidy/tools/a.star", "x = pth\n", "pth", ".cassidy/tools/a.star", region{1, 5, 1, 8}},
-		{"my tools/100%/ä#?.lua", "-- ä𝄞é pth", "pth", "my%20tools/100%25/%C3%A4%23%3F.lua", region{1, 8, 1, 11}},
-		{"cr.star", "x = 1\rä = pth\r", "pth", "cr.star", region{2, 5, 2, 8}},
-		{"a:b.star", "\ufeffpth", "pth", "./a:b.star", region{1, 1, 1, 4}},
-		{"/abs/a b.star", "\n\n  f(\n)", "f(\n)", "file:///abs/a%20b.star", region{3, 3, 4, 2}},
-		{"missing.star", "", "", "missing.star", region{1, 1, 1, 1}},
+		{".cassidy/tools/a.star", "x = pth\n", "pth", ".cassidy/tools/a.star", sarifRegion{1, 5, 1, 8}},
+		{"my tools/100%/ä#?.lua", "-- ä𝄞é pth", "pth", "my%20tools/100%25/%C3%A4%23%3F.lua", sarifRegion{1, 8, 1, 11}},
+		{"cr.star", "x = 1\rä = pth\r", "pth", "cr.star", sarifRegion{2, 5, 2, 8}},
+		{"a:b.star", "\ufeffpth", "pth", "./a:b.star", sarifRegion{1, 1, 1, 4}},
+		{"/abs/a b.star", "\n\n  f(\n)", "f(\n)", "file:///abs/a%20b.star", sarifRegion{3, 3, 4, 2}},
+		{"missing.star", "", "", "missing.star", sarifRegion{1, 1, 1, 1}},
 	}
-	var files []faults.File
+	var files []fileDiagnostics
 	for _, tt := range tests {
 		d := faultAt(tt.file, tt.text, tt.word, "unknown-name")
 		other := faultAt(tt.file, tt.text, tt.word, "unused-load")
 		other.Severity, other.Fix, other.Hint = diagnostic.Warning, nil, ""
-		files = append(files, faults.File{Name: tt.file, Text: tt.text, Found: []diagnostic.Diagnostic{d, other}})
+		files = append(files, fileDiagnostics{Name: tt.file, Text: tt.text, Found: []diagnostic.Diagnostic{d, other}})
 	}
-	data := []byte(value.FormatJSON(faults.SARIF(files, "1.2.3"), ""))
+	data := []byte(value.FormatJSON(sarifOf(files, "1.2.3"), ""))
 	var log sarifLog
 	if err := json.Unmarshal(data, &log); err != nil {
 		t.Fatal(err)
@@ -168,10 +168,10 @@ func TestPublishedSchema(t *testing.T) {
 	for _, c := range diagnostic.Codes() {
 		found = append(found, faultAt("my tools/a.star", "x = pth\n", "pth", c.ID))
 	}
-	files := []faults.File{{Name: "my tools/a.star", Text: "x = pth\n", Found: found}}
+	files := []fileDiagnostics{{Name: "my tools/a.star", Text: "x = pth\n", Found: found}}
 	for _, version := range []string{"1.2.3", "v1.2.3-rc.1", "(devel)", ""} {
-		validate(t, schema, []byte(value.FormatJSON(faults.SARIF(files, version), "")))
-		validate(t, schema, []byte(value.FormatJSON(faults.SARIF(nil, version), "")))
+		validate(t, schema, []byte(value.FormatJSON(sarifOf(files, version), "")))
+		validate(t, schema, []byte(value.FormatJSON(sarifOf(nil, version), "")))
 	}
 }
 
@@ -183,13 +183,13 @@ func TestMore(t *testing.T) {
 		{Pos: value.Position{File: "a.star", Line: 1, Col: 1}, Severity: diagnostic.Error, Code: diagnostic.MoreFaults, Message: "7 more errors are not listed", More: 7},
 		{Pos: value.Position{File: "a.star", Line: 1, Col: 1}, Severity: diagnostic.Warning, Code: diagnostic.MoreFaults, Message: "9 more warnings are not listed", More: 9},
 	}
-	if errs, warnings := faults.Count(list); errs != 8 || warnings != 9 {
+	if errs, warnings := check.Count(list); errs != 8 || warnings != 9 {
 		t.Errorf("Count = %d, %d", errs, warnings)
 	}
-	if n, _ := faults.JSON(&list[1], "x").Get("more"); n != int64(7) {
+	if n, _ := check.JSON(&list[1], "x").Get("more"); n != int64(7) {
 		t.Errorf("JSON: more = %v", n)
 	}
-	text := value.FormatJSON(faults.SARIF([]faults.File{{Name: "a.star", Text: "x", Found: list}}, "v1"), "")
+	text := value.FormatJSON(sarifOf([]fileDiagnostics{{Name: "a.star", Text: "x", Found: list}}, "v1"), "")
 	if strings.Count(text, `"more":`) != 2 {
 		t.Errorf("SARIF: %s", text)
 	}
@@ -200,7 +200,7 @@ func TestDraw(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		s := draw.Screen{Width: rapid.SampledFrom([]int{40, 80, 200}).Draw(r, "width"), ASCII: rapid.Bool().Draw(r, "ascii")}
-		f := &faults.File{Name: "a.star", Text: strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"", "x = 1", "\tx = \"日本語\"", strings.Repeat("long ", 60), "\x1b[31m\u202e"}), 1, 5).Draw(r, "lines"), "\n")}
+		f := &fileDiagnostics{Name: "a.star", Text: strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"", "x = 1", "\tx = \"日本語\"", strings.Repeat("long ", 60), "\x1b[31m\u202e"}), 1, 5).Draw(r, "lines"), "\n")}
 		for range rapid.IntRange(1, 6).Draw(r, "faults") {
 			start := rapid.IntRange(0, len(f.Text)).Draw(r, "start")
 			end := rapid.IntRange(start, len(f.Text)).Draw(r, "end")
@@ -211,7 +211,7 @@ func TestDraw(t *testing.T) {
 			}
 			f.Found = append(f.Found, d)
 		}
-		lines := faults.Draw(s, f, nil, false)
+		lines := drawFile(s, f, nil, false)
 		said := 0
 		for _, line := range lines {
 			if draw.Cells(line) >= s.Width || strings.ContainsAny(line, "\x1b\u202e\u200b\n") {

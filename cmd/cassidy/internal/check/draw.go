@@ -1,4 +1,4 @@
-package faults
+package check
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 )
 
-// Draw returns the lines of a terminal about a file: what was fixed there, and its faults. A fault that it has several times
+// drawFile returns the lines of a terminal about a file: what was fixed there, and its faults. A fault that it has several times
 // is shown once, unless all is set.
-func Draw(s draw.Screen, f *File, fixed []diagnostic.Diagnostic, all bool) []string {
+func drawFile(s draw.Screen, f *fileDiagnostics, fixed []diagnostic.Diagnostic, all bool) []string {
 	p := painter{Screen: s, file: f}
 	for _, d := range slices.Concat(fixed, f.Found) {
 		p.lines, p.columns = max(p.lines, len(strconv.Itoa(d.Pos.Line))), max(p.columns, len(strconv.Itoa(d.Pos.Col)))
@@ -38,7 +38,7 @@ func Draw(s draw.Screen, f *File, fixed []diagnostic.Diagnostic, all bool) []str
 }
 
 // like returns the faults of a file that say the same as one of them.
-func (f *File) like(i int) (same []int) {
+func (f *fileDiagnostics) like(i int) (same []int) {
 	for k := range f.Found {
 		if a, b := &f.Found[i], &f.Found[k]; a.Code == b.Code && a.Message == b.Message && a.Severity == b.Severity {
 			same = append(same, k)
@@ -52,7 +52,7 @@ func at(d *diagnostic.Diagnostic) string { return fmt.Sprintf("%d:%d", d.Pos.Lin
 // A painter draws the faults of a file.
 type painter struct {
 	draw.Screen
-	file           *File
+	file           *fileDiagnostics
 	lines, columns int // how long the numbers of the positions are at most
 }
 

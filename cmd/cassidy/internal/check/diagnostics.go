@@ -1,5 +1,4 @@
-// Package faults shows the faults of scripts: to people, as JSON, and as SARIF.
-package faults
+package check
 
 import (
 	"fmt"
@@ -14,8 +13,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Text describes a fault for a person, in one to three lines.
-func Text(d *diagnostic.Diagnostic, paint func(code, text string) string) string {
+// diagnosticText describes a fault for a person, in one to three lines.
+func diagnosticText(d *diagnostic.Diagnostic, paint func(code, text string) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s %s\n", ui.VisibleLine(d.Pos.String()), paint(draw.Bold, string(d.Severity)+":"),
 		ui.VisibleLine(d.Message)+" "+paint(draw.Dim, "["+d.Code+"]"))
@@ -28,45 +27,8 @@ func Text(d *diagnostic.Diagnostic, paint func(code, text string) string) string
 	return b.String()
 }
 
-// JSON describes a fault for a program. text is the text of its file.
-func JSON(d *diagnostic.Diagnostic, text string) *value.Dict {
-	end := diagnostic.At(d.Pos.File, text, d.Span.End)
-	o := value.NewDict("file", d.Pos.File, "line", int64(d.Pos.Line), "column", int64(d.Pos.Col), "end_line", int64(end.Line), "end_column", int64(end.Col),
-		"severity", string(d.Severity), "code", d.Code, "message", d.Message)
-	if d.Hint != "" {
-		o.Put("hint", d.Hint)
-	}
-	if d.More > 0 {
-		o.Put("more", int64(d.More))
-	}
-	if d.Fix != nil {
-		edits := value.List{}
-		for _, e := range d.Fix.Edits {
-			edits = append(edits, value.NewDict("start", int64(e.Span.Start), "end", int64(e.Span.End), "text", e.Text))
-		}
-		fix := value.NewDict("title", d.Fix.Title, "edits", edits)
-		if d.Fix.Choice {
-			fix.Put("choice", true)
-		}
-		o.Put("fix", fix)
-	}
-	return o
-}
-
-// Count returns how many errors and warnings there are.
-func Count(list []diagnostic.Diagnostic) (errors, warnings int) {
-	for _, d := range list {
-		if d.Severity == diagnostic.Error {
-			errors += max(d.More, 1)
-		} else {
-			warnings += max(d.More, 1)
-		}
-	}
-	return errors, warnings
-}
-
-// A File is the faults of one file.
-type File struct {
+// A fileDiagnostics is the faults of one file.
+type fileDiagnostics struct {
 	Name  string
 	Text  string // what the positions of the faults refer to
 	Found []diagnostic.Diagnostic
@@ -74,8 +36,8 @@ type File struct {
 
 const pageOfCodes = "https://github.com/cassidy-run/cassidy/blob/main/docs/checking.md#codes"
 
-// SARIF describes the faults of files in SARIF 2.1.0.
-func SARIF(files []File, version string) *value.Dict {
+// sarifOf describes the faults of files in SARIF 2.1.0.
+func sarifOf(files []fileDiagnostics, version string) *value.Dict {
 	results, found := value.List{}, map[string]bool{}
 	for _, f := range files {
 		for i := range f.Found {

@@ -1,5 +1,5 @@
-// Package wizard has the command that sets up a model and an MCP client.
-package wizard
+// Package setup has the command that sets up a model and an MCP client.
+package setup
 
 import (
 	"context"

@@ -1,5 +1,4 @@
-// Package interrupt decides what Ctrl-C ends.
-package interrupt
+package app
 
 import (
 	"context"
@@ -12,9 +11,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Handler handles Ctrl-C. It ends the command, or in a session the turn in progress. A
-// second Ctrl-C ends the program immediately. The methods of a nil Handler do nothing.
-type Handler struct {
+// Interrupts handle Ctrl-C. It ends the command, or in a session the turn in progress. A
+// second Ctrl-C ends the program immediately. The methods of a nil Interrupts do nothing.
+type Interrupts struct {
 	signals chan os.Signal
 	mu      sync.Mutex
 	command context.CancelFunc
@@ -23,11 +22,11 @@ type Handler struct {
 	cancel  func()             // cancels the recorded runs in progress; may be nil
 }
 
-// Catch returns a context that Ctrl-C ends, except in sessions.
-func Catch() (context.Context, *Handler) {
+// CatchInterrupts returns a context that Ctrl-C ends, except in sessions.
+func CatchInterrupts() (context.Context, *Interrupts) {
 	ctx, stop := ui.UntilEnded(context.Background())
 	ctx, cancel := interruptible(ctx)
-	i := &Handler{signals: make(chan os.Signal, 1), command: func() { cancel(); stop() }}
+	i := &Interrupts{signals: make(chan os.Signal, 1), command: func() { cancel(); stop() }}
 	signal.Notify(i.signals, os.Interrupt)
 	go i.watch()
 	return ctx, i
@@ -45,7 +44,7 @@ type interrupted struct{}
 func (interrupted) Error() string        { return "interrupted" }
 func (interrupted) Is(target error) bool { return target == context.Canceled }
 
-func (i *Handler) watch() {
+func (i *Interrupts) watch() {
 	for range i.signals {
 		i.mu.Lock()
 		end := i.turn
@@ -64,7 +63,7 @@ func (i *Handler) watch() {
 }
 
 // set changes a field under the lock.
-func set[T any](i *Handler, field *T, v T) {
+func set[T any](i *Interrupts, field *T, v T) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	*field = v
@@ -72,7 +71,7 @@ func set[T any](i *Handler, field *T, v T) {
 
 // Cancels makes Ctrl-C cancel the recorded runs that a host executes, until done is
 // called. The end of a context only interrupts them.
-func (i *Handler) Cancels(h *host.Host) (done func()) {
+func (i *Interrupts) Cancels(h *host.Host) (done func()) {
 	if i == nil {
 		return func() {}
 	}
@@ -85,7 +84,7 @@ func (i *Handler) Cancels(h *host.Host) (done func()) {
 }
 
 // InSession makes Ctrl-C end only turns, until done is called.
-func (i *Handler) InSession() (done func()) {
+func (i *Interrupts) InSession() (done func()) {
 	if i == nil {
 		return func() {}
 	}
@@ -95,7 +94,7 @@ func (i *Handler) InSession() (done func()) {
 
 // During returns the context of a turn, which Ctrl-C ends, and a function to call at its
 // end.
-func (i *Handler) During(ctx context.Context) (context.Context, func()) {
+func (i *Interrupts) During(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := interruptible(ctx)
 	if i == nil {
 		return ctx, cancel
@@ -112,9 +111,9 @@ func (i *Handler) During(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// Error returns the error of a command: nil for nil, and if the context ended, that its run
+// Interrupted returns the error of a command: nil for nil, and if the context ended, that its run
 // was cancelled or interrupted, with what to type then.
-func Error(ctx context.Context, err error) *value.Error {
+func Interrupted(ctx context.Context, err error) *value.Error {
 	e := value.ErrorOf(err, value.Failed)
 	if e == nil || ctx.Err() == nil {
 		return e

@@ -1,4 +1,4 @@
-package interrupt
+package app
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // TestSession presses Ctrl-C in a turn, between turns and after the
 // session.
 func TestSession(t *testing.T) {
-	ctx, i := Catch()
+	ctx, i := CatchInterrupts()
 	leave := i.InSession()
 	for range 2 {
 		turn, end := i.During(ctx)
@@ -35,7 +35,7 @@ func TestSession(t *testing.T) {
 
 // TestCause checks that a command and a turn that Ctrl-C ends say so, and count as canceled.
 func TestCause(t *testing.T) {
-	ctx, i := Catch()
+	ctx, i := CatchInterrupts()
 	turn, end := i.During(ctx)
 	i.signals <- os.Interrupt
 	<-turn.Done()
@@ -55,7 +55,7 @@ func TestError(t *testing.T) {
 	parked := value.Errorf(value.Canceled, "the effect was stopped").WithHint("to continue: …")
 	parked.Limit = value.LimitInterrupted
 	ctx, cancel := context.WithCancel(context.Background())
-	if e := Error(ctx, parked); e != parked || Error(ctx, nil) != nil {
+	if e := Interrupted(ctx, parked); e != parked || Interrupted(ctx, nil) != nil {
 		t.Errorf("Error(%v) = %v before the context ended, want it unchanged", parked, e)
 	}
 	cancel()
@@ -67,7 +67,7 @@ func TestError(t *testing.T) {
 		{parked, "interrupted", "to continue: …"},
 		{value.Errorf(value.Canceled, "the run 'x' was cancelled").WithHint("to undo it: …"), "the run 'x' was cancelled", "to undo it: …"},
 	} {
-		if e := Error(ctx, tt.err); e.Message() != tt.message || e.Hint != tt.hint || e.Kind != value.Canceled {
+		if e := Interrupted(ctx, tt.err); e.Message() != tt.message || e.Hint != tt.hint || e.Kind != value.Canceled {
 			t.Errorf("Error(%v) = %v with the hint %q, want %q with %q", tt.err, e, e.Hint, tt.message, tt.hint)
 		}
 	}

@@ -1,4 +1,4 @@
-package modellist
+package agents
 
 import (
 	"strings"
@@ -30,7 +30,7 @@ Sizes are in tokens, prices in US dollars for a million tokens; "-" means unknow
 * is used without --model.
 + costs more if the input is long; --json has these prices.
 `
-	got := table(groups, "a:free", draw.Screen{})
+	got := modelTable(groups, "a:free", draw.Screen{})
 	if strings.TrimSpace(got) != strings.TrimSpace(want) {
 		t.Errorf("table:\n%s\nwant:%s", got, want)
 	}
@@ -44,13 +44,13 @@ b:y               0.30  1000000.00
 
   Sizes are in tokens, prices in US
 `
-	if got := table(groups, "a:free", draw.Screen{Width: 40}); !strings.HasPrefix(got, strings.Trim(narrow, "\n")) {
+	if got := modelTable(groups, "a:free", draw.Screen{Width: 40}); !strings.HasPrefix(got, strings.Trim(narrow, "\n")) {
 		t.Errorf("table on a narrow terminal:\n%s\nwant:%s", got, narrow)
 	}
-	if got := table(groups[2:], "", draw.Screen{}); got != "" {
+	if got := modelTable(groups[2:], "", draw.Screen{}); got != "" {
 		t.Errorf("the table of no models is %q", got)
 	}
-	if got := table(groups[1:2], "a:free", draw.Screen{}); strings.Contains(got, "* ") || strings.Contains(got, "+ ") {
+	if got := modelTable(groups[1:2], "a:free", draw.Screen{}); strings.Contains(got, "* ") || strings.Contains(got, "+ ") {
 		t.Errorf("marks that are not used are explained:\n%s", got)
 	}
 }

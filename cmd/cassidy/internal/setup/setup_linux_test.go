@@ -1,4 +1,4 @@
-package wizard_test
+package setup_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ptytest"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/wizard"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
 )
 
 const key = "sk-right-123456"
@@ -58,7 +58,7 @@ func (w *world) run(in io.Reader, shown io.Writer, args ...string) (code int, pr
 		}
 		v, ok := vars[name]
 		return v, ok
-	}}, wizard.Command, mcp)
+	}}, setup.Command, mcp)
 	return code, out.String()
 }
 
