@@ -22,11 +22,13 @@ func TestNoHost(t *testing.T) {
 			"AddTool": func() error {
 				return cassidy.AddTool(h, cassidy.Tool{Name: "a", Description: "Do it."}, func(context.Context, struct{}) (string, error) { return "", nil })
 			},
-			"agent.New":           func() error { _, err := agent.New(h, &agent.Options{}); return err },
-			"agent.Register":      func() error { return agent.Register(h, func() (*agent.Options, error) { return nil, nil }) },
-			"agent.RegisterCode":  func() error { return agent.RegisterCode(h) },
-			"agent.RegisterKinds": func() error { return agent.RegisterKinds(h, func(context.Context, agent.Settings) (*agent.Options, error) { return nil, nil }) },
-			"agent.Resume":        func() error { _, err := agent.Resume(t.Context(), h, "r"); return err },
+			"agent.New":          func() error { _, err := agent.New(h, &agent.Options{}); return err },
+			"agent.Register":     func() error { return agent.Register(h, func() (*agent.Options, error) { return nil, nil }) },
+			"agent.RegisterCode": func() error { return agent.RegisterCode(h) },
+			"agent.RegisterKinds": func() error {
+				return agent.RegisterKinds(h, func(context.Context, agent.Settings) (*agent.Options, error) { return nil, nil })
+			},
+			"agent.Resume": func() error { _, err := agent.Resume(t.Context(), h, "r"); return err },
 			"agent.Metered": func() error {
 				_, _, err := agent.Metered(t.Context(), h, &host.Program{Name: "p"}, agent.Ceilings{})
 				return err
