@@ -179,8 +179,8 @@ func readerID(program string) (string, error) {
 		WithHint("build one with: go build github.com/cassidy-run/cassidy/cmd/cassidy-worker")
 }
 
-// made fails with kind Invalid for a runtime that is nil, or that New has not made.
-func (r *Runtime) made() error {
+// valid fails with kind Invalid for a runtime that is nil, or that New has not made.
+func (r *Runtime) valid() error {
 	if r == nil || r.done == nil {
 		return value.Errorf(value.Invalid, "use a runtime: it is nil or empty").WithHint("create it with cassidy.New, and look at the error that it returns")
 	}
@@ -190,7 +190,7 @@ func (r *Runtime) made() error {
 // take notes a host, which is removed when it is closed. It fails with kind Closed.
 // Nil only asks.
 func (r *Runtime) take(h *Host) error {
-	if err := r.made(); err != nil {
+	if err := r.valid(); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -224,7 +224,7 @@ func (r *Runtime) Shutdown(ctx context.Context) error {
 func (r *Runtime) Close() error { return r.close((*Host).Close) }
 
 func (r *Runtime) close(end func(*Host) error) error {
-	if err := r.made(); err != nil {
+	if err := r.valid(); err != nil {
 		return err
 	}
 	r.mu.Lock()

@@ -15,8 +15,8 @@ import (
 
 // A Host is a host, as cassidy's own packages see it. All methods can be called concurrently.
 type Host interface {
-	// Made fails with kind Invalid for a host that is nil, or that New has not made. Other methods do not check it.
-	Made() error
+	// Valid fails with kind Invalid for a host that is nil, or that New has not made. Other methods do not check it.
+	Valid() error
 
 	// HasStore reports whether the host can record runs. Without a store, sessions are kept in
 	// memory and no run can be resumed.

@@ -199,7 +199,7 @@ func New(h *host.Host, o *Options) (*Agent, error) {
 
 // newAgent is New without the registration.
 func newAgent(h *host.Host, o *Options) (*Agent, error) {
-	if err := host.Operate(h).Made(); err != nil {
+	if err := host.Operate(h).Valid(); err != nil {
 		return nil, err
 	}
 	a := &Agent{host: h, given: &Options{}, local: &localSessions{byID: map[string]*Session{}}, made: time.Now()}

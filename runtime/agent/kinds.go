@@ -61,7 +61,7 @@ func (a *Agent) key() agentName { return agentName{a.recorded.Name, a.recorded.M
 // process: open returns their options. It fails with kind Invalid if open is nil or the host
 // already has an Opener.
 func RegisterKinds(h *host.Host, open Opener) error {
-	if err := host.Operate(h).Made(); err != nil {
+	if err := host.Operate(h).Valid(); err != nil {
 		return err
 	}
 	k := kindsOf(h)

@@ -17,7 +17,7 @@ import (
 // such as workflows: an agent counts its own requests. used returns what the run used so far.
 // Metered fails with kind Invalid if a setting is invalid.
 func Metered(ctx context.Context, h *host.Host, p *host.Program, c Ceilings) (metered context.Context, used func() Usage, err error) {
-	if err := host.Operate(h).Made(); err != nil {
+	if err := host.Operate(h).Valid(); err != nil {
 		return nil, nil, err
 	}
 	s, err := ReadSettings(p.Options)

@@ -95,7 +95,7 @@ type file struct {
 // of the host. New fails with kind Invalid for a file that defines none of the functions, one of
 // them with other parameters, or a misspelled one.
 func New(h *host.Host, files []File) (*Set, error) {
-	if err := host.Operate(h).Made(); err != nil {
+	if err := host.Operate(h).Valid(); err != nil {
 		return nil, err
 	}
 	if len(files) == 0 {

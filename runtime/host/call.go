@@ -16,7 +16,7 @@ import (
 // With the context of an effect or of a handler in Go, the call is nested: it may do no more
 // than the call that makes it and the callers of that.
 func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.Result, error) {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return gate.Failed(err)
 	}
 	o, err := readOptions(opts)
@@ -30,7 +30,7 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 	case o.inside() != nil:
 		return gate.Failed(o.inside())
 	default:
-		return above.Call(ctx, c)
+		return above.Below(c).Make(ctx)
 	}
 	if err := h.inflight.Enter(); err != nil {
 		return gate.Failed(err)
@@ -48,7 +48,7 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 		ctx, done = h.inflight.Until(ctx)
 		defer done()
 	}
-	return h.gate.NewRun(c.ID, h.tools(ctx), o.narrow).Within(ctx).Call(ctx, c)
+	return h.gate.NewRun(c.ID, h.tools(ctx), o.narrow).Within(ctx).Root(c).Make(ctx)
 }
 
 // Conversation returns a context for the calls of one conversation with a model, for a program that

@@ -8,17 +8,17 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// made fails with kind Invalid for a host that is nil, or that New has not made.
-func (h *Host) made() error {
+// valid fails with kind Invalid for a host that is nil, or that New has not made.
+func (h *Host) valid() error {
 	if h == nil || h.inForce.Load() == nil {
 		return value.Errorf(value.Invalid, "use a host: it is nil or empty").WithHint("open one with cassidy.Open or host.New, and look at the error that it returns")
 	}
 	return nil
 }
 
-// notClosed fails with kind Closed for a closed host, and as made does.
+// notClosed fails with kind Closed for a closed host, and as valid does.
 func (h *Host) notClosed() error {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return err
 	}
 	h.mu.Lock()
@@ -36,7 +36,7 @@ const closeWait = time.Second
 // first, Shutdown closes it like [Host.Close], and returns the error of ctx. New calls fail
 // with kind Closed as soon as Shutdown is called.
 func (h *Host) Shutdown(ctx context.Context) error {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return err
 	}
 	nothing := h.inflight.Close()
@@ -68,7 +68,7 @@ func (h *Host) Shutdown(ctx context.Context) error {
 // channels of events are closed. The tools can still be listed; see [Host.Tools]. A second
 // Close only waits for the same calls.
 func (h *Host) Close() error {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return err
 	}
 	h.mu.Lock()

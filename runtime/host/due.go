@@ -31,7 +31,7 @@ func (h *Host) Due(ctx context.Context) iter.Seq2[history.Run, error] {
 // gets the kind of the error at each interval. ResumeDue fails with kind Invalid if the host
 // has no store, or if the interval is not positive.
 func (h *Host) ResumeDue(ctx context.Context, interval time.Duration) error {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return err
 	}
 	if interval <= 0 {

@@ -115,7 +115,7 @@ func (d durable) recorded(ctx context.Context, log *history.Log, c tool.Call, re
 	r.Parks = true
 	err = now.keep(ctx, r, log, resumed)
 	if err == nil && !resumed {
-		err = gate.NoteSources(ctx, r)
+		err = r.NoteSources(ctx)
 	}
 	if err != nil {
 		return gate.Failed(err)
@@ -265,7 +265,7 @@ func resumeUndo(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 // context of an effect or of a handler in Go, Resume fails with kind Invalid unless the run
 // has ended.
 func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return gate.Failed(err)
 	}
 	if err := h.inflight.Enter(); err != nil {
@@ -416,7 +416,7 @@ func fromJournal[T any](h *Host, list func(*history.Journal) iter.Seq2[T, error]
 
 // journal opens the journal, the first time that it is needed.
 func (h *Host) journal() (*history.Journal, error) {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return nil, err
 	}
 	if h.opts.Journal == nil {

@@ -27,7 +27,7 @@ type EventFilter struct {
 // as there is space. Events with a Seq come in its order. A subscription to one run, call or
 // session does not slow down others.
 func (h *Host) Subscribe(ctx context.Context, f EventFilter) <-chan tool.Event {
-	if h.made() != nil {
+	if h.valid() != nil {
 		none := make(chan tool.Event)
 		close(none)
 		return none

@@ -32,7 +32,7 @@ const (
 // with Closed when the host is closed, and with the error of ctx when that ends.
 func (h *Host) Follow(ctx context.Context, runID string, after uint64) iter.Seq2[tool.Event, error] {
 	return func(yield func(tool.Event, error) bool) {
-		if err := h.made(); err != nil {
+		if err := h.valid(); err != nil {
 			yield(tool.Event{}, err)
 			return
 		}

@@ -254,7 +254,7 @@ func (h *Host) Broken() []*value.Error {
 // needs, unless its Standing has Granted or the state Untrusted. RegisterScript fails with
 // kind Invalid for an invalid name, for a name that another tool has, and without a Sandbox.
 func (h *Host) RegisterScript(t toolset.Info, load func() (tool.Script, error)) error {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return err
 	}
 	if h.opts.Sandbox == nil {
@@ -268,7 +268,7 @@ func (h *Host) RegisterScript(t toolset.Info, load func() (tool.Script, error)) 
 // Describe reads what a tool's file declares, without running it. It fails with kind Invalid for
 // an invalid file, and without a Sandbox.
 func (h *Host) Describe(ctx context.Context, s tool.Script) (tool.Described, error) {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return tool.Described{}, err
 	}
 	if h.opts.Sandbox == nil {
@@ -334,7 +334,7 @@ func (h *Host) Tool(name string) (toolset.Info, error) {
 
 // Agents returns the agents that the trusted agent files of the source define, as they are now.
 func (h *Host) Agents() []agentfile.Definition {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return nil
 	}
 	if h.opts.Agents == nil {
@@ -349,7 +349,7 @@ func (h *Host) Agents() []agentfile.Definition {
 // the name of an untrusted tool, with NotFound for an unknown name, and with Invalid for an
 // unknown group or preset; its error names all words that are wrong.
 func (h *Host) Select(words ...string) ([]toolset.Info, error) {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return nil, err
 	}
 	if len(words) == 0 {

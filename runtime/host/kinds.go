@@ -23,7 +23,7 @@ type Kind struct {
 // RegisterKind registers a kind of runs for [Host.Resume]. It fails with kind Invalid for a
 // kind without a name or a Resume, and for a name that is registered already.
 func (h *Host) RegisterKind(k Kind) error {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return err
 	}
 	return h.kinds.register(k)

@@ -39,7 +39,7 @@ func (h operated) Shared(key string, make func() any) any {
 	return v
 }
 
-func (h operated) Made() error { return h.made() }
+func (h operated) Valid() error { return h.valid() }
 
 func (h operated) HasStore() bool { return h.opts.Journal != nil }
 

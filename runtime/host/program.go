@@ -137,7 +137,7 @@ func (p *Program) asTool() *gate.Callee {
 // RunProgram runs a program. With the context of an effect or of a handler in Go, it runs for
 // that call, and may do nothing that the call or one of its callers may not do.
 func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error) {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return tool.Outcome{}, err
 	}
 	if !h.gate.InCall(ctx) {
@@ -151,7 +151,7 @@ func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	return gate.RunProgram(ctx, g, runner)
+	return g.RunProgram(ctx, runner)
 }
 
 // begin returns the pass of a program and its runner. The caller must call done, also after an
@@ -168,7 +168,7 @@ func (given *Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner 
 	if err := h.gate.Effects.CheckModules(p.Name, p.Modules); err != nil {
 		return nil, nil, done, err
 	}
-	if err := gate.CheckDepth(above); err != nil {
+	if err := above.CheckDepth(); err != nil {
 		return nil, nil, done, err
 	}
 	box := h.boxes.Of(t.Location, tool.Limits{})
@@ -192,7 +192,7 @@ func (given *Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner 
 		}
 	}
 	g = run.NewProgram(t, c, above, own)
-	gate.Narrow(g, narrow)
+	g.Narrow(narrow)
 	if p.run != nil {
 		return g, p.run, done, nil
 	}

@@ -311,7 +311,7 @@ func (c *catalog) Find(_ context.Context, name string, _ tool.StepPath) (*gate.C
 // tools returns the current tools. The first call searches the source. If the search fails, the
 // result has the other tools, and the next call searches again.
 func (h *Host) tools(ctx context.Context) *catalog {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return &catalog{err: err}
 	}
 	c := h.registry.current()
@@ -333,7 +333,7 @@ func (h *Host) tools(ctx context.Context) *catalog {
 // stay. The checks whether tools can be used here are made again. Calls in progress keep the
 // tools that they began with. If Refresh fails, nothing changes.
 func (h *Host) Refresh(ctx context.Context) error {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return err
 	}
 	if h.opts.Discover == nil {
@@ -351,7 +351,7 @@ func (h *Host) Refresh(ctx context.Context) error {
 // [errors.Join]: its method Unwrap() []error returns a *[value.Error] with the position for
 // each such file. Swap fails with kind Invalid for a host without Options.Discover.
 func (h *Host) Swap(ctx context.Context, src toolset.Source) error {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return err
 	}
 	if h.opts.Discover == nil {

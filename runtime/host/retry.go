@@ -17,7 +17,7 @@ import (
 // scripts do something else in the earlier steps than is recorded, the new run fails with kind
 // Conflict. Like Resume, Retry fails with the context of a call.
 func (h *Host) Retry(ctx context.Context, r retry.Request) (tool.Result, error) {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return gate.Failed(err)
 	}
 	if h.gate.InCall(ctx) {

@@ -10,7 +10,7 @@ import (
 // that process ends it within about a second. Cancel fails with kind NotFound for an unknown
 // run, and with Conflict for one that has ended.
 func (h *Host) Cancel(ctx context.Context, runID string) error {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return err
 	}
 	j, err := h.journal()

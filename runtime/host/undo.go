@@ -381,5 +381,5 @@ func (u *undoing) byTool(ctx context.Context, name string, args *value.Dict) (to
 		{Name: "result", Type: tool.Type{Name: tool.TypeAny}, Description: "the result of the call"},
 	}
 	c.Entry = t.Undo
-	return gate.CallUndo(ctx, above, &gate.Callee{Tool: &own, Location: t.Location, Path: t.Path, Hash: t.Hash, Granted: t.Granted, Refusal: t.Refusal}, t, now, c, runner)
+	return above.CallUndo(ctx, &gate.Callee{Tool: &own, Location: t.Location, Path: t.Path, Hash: t.Hash, Granted: t.Granted, Refusal: t.Refusal}, t, now, c, runner)
 }

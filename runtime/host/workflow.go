@@ -138,7 +138,7 @@ func workflowReason(_ value.Value, err error) string {
 // unknown workflow, with Denied for an untrusted one, and with Invalid for arguments that do
 // not fit.
 func (h *Host) Run(ctx context.Context, workflow string, args *value.Dict, opts ...CallOption) (tool.Result, error) {
-	if err := h.made(); err != nil {
+	if err := h.valid(); err != nil {
 		return gate.Failed(err)
 	}
 	o, err := readOptions(opts)

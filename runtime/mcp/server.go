@@ -61,7 +61,7 @@ type Server struct {
 // them. The host should have a store: without one, a call that needs an answer fails, as
 // nothing can wait for it. New fails with kind Invalid for a key that is too short.
 func New(h *host.Host, o *Options) (*Server, error) {
-	if err := host.Operate(h).Made(); err != nil {
+	if err := host.Operate(h).Valid(); err != nil {
 		return nil, err
 	}
 	if o == nil {

@@ -66,7 +66,7 @@ func (p *Pass) admit(e tool.Effect) (*step, error) {
 	s.fn, s.own = p.fn(e.Func)
 	if s.fn != nil && s.fn.Kind == tool.Notice {
 		q.notices++
-	} else if most := mostEffects(p.Run); int(p.Run.effects.Add(1)) > most {
+	} else if most := p.Run.mostEffects(); int(p.Run.effects.Add(1)) > most {
 		return nil, value.Limitf(value.LimitEffects, "the call and its nested calls requested more than %d effects", most).
 			WithHint("split the work into several calls")
 	}
@@ -108,7 +108,7 @@ func (p *Pass) probe(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 
 // checkCall returns why the call may not be made with any arguments, or nil.
 func (p *Pass) checkCall() error {
-	if depth(p) > MaxDepth {
+	if p.depth() > MaxDepth {
 		return tooDeep()
 	}
 	if p.tool.Refusal != nil {
@@ -138,10 +138,9 @@ func (p *Pass) admitCall() error {
 	return err
 }
 
-// CheckDepth fails if what the call above makes would be nested too deep. above may be
-// nil.
-func CheckDepth(above *Pass) error {
-	if depth(above) >= MaxDepth {
+// CheckDepth fails if what the call makes would be nested too deep. The pass may be nil.
+func (p *Pass) CheckDepth() error {
+	if p.depth() >= MaxDepth {
 		return tooDeep()
 	}
 	return nil

@@ -65,7 +65,7 @@ func (p *Pass) recallChanges(ctx context.Context, next int) error {
 	}
 	for n := 1; n < next; n++ {
 		for _, at := range p.stepsAt(n) {
-			q := newInquiry(p, approvalRequest{At: at})
+			q := p.inquire(inquiry{at: at})
 			answer, asked, err := p.Run.answer(ctx, at, q.aboutChanges)
 			switch {
 			case err != nil:
@@ -74,8 +74,8 @@ func (p *Pass) recallChanges(ctx context.Context, next int) error {
 			case answer.Yes:
 				p.consent.shown = append(p.consent.shown, asked.Changes...)
 			default:
-				q.Changes = asked.Changes
-				p.consent.declined = q.ErrRefused(answer.Why, q.offer())
+				q.changes = asked.Changes
+				p.consent.declined = q.errRefused(answer.Why)
 			}
 		}
 	}
@@ -84,5 +84,5 @@ func (p *Pass) recallChanges(ctx context.Context, next int) error {
 
 // aboutChanges reports whether a recorded question is about the changes of the call.
 func (q *inquiry) aboutChanges(asked *history.Asked) bool {
-	return asked.Kind == tool.QuestionApproval && len(asked.Changes) > 0 && asked.Tool == q.Tool.Name
+	return asked.Kind == tool.QuestionApproval && len(asked.Changes) > 0 && asked.Tool == q.of.tool.Name
 }

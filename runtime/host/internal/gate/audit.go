@@ -23,7 +23,7 @@ func (p *Pass) refused(d decision, err error) error {
 	if p.Run.leavesOpen(err) { // nothing is decided yet
 		return err
 	}
-	if audits(p) {
+	if p.audits() {
 		d.why = value.ErrorOf(err, value.Denied).Message()
 		p.audit("denied", d)
 	}
@@ -33,12 +33,12 @@ func (p *Pass) refused(d decision, err error) error {
 // audit records and emits a decision. It contains no arguments, which could be secrets,
 // except those that are targets of capabilities.
 func (p *Pass) audit(word string, d decision) {
-	if !audits(p) {
+	if !p.audits() {
 		return
 	}
 	data := tool.Audit{Decision: word, Func: d.what, Capabilities: d.takes, Step: d.at.String(), Caller: p.call.Caller.String(), Why: clip(d.why), By: clip(d.by), At: d.pos.String()}
 	if record := p.Run.gate.Audit; record != nil && p.Run.record.Live() { // a replay decides nothing
-		e := subjectOf(p).event()
+		e := p.subject().event()
 		e.Time, e.Data = p.Run.gate.EventTime(), data
 		err := record(e)
 		if failed := err != nil; failed != p.Run.gate.unaudited.Swap(failed) && failed {
@@ -50,4 +50,4 @@ func (p *Pass) audit(word string, d decision) {
 }
 
 // audits reports whether anybody gets the decisions about the call.
-func audits(p *Pass) bool { return p.Run.gate.Audit != nil || subjectOf(p).wanted() }
+func (p *Pass) audits() bool { return p.Run.gate.Audit != nil || p.subject().wanted() }

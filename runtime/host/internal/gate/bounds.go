@@ -8,4 +8,4 @@ const (
 )
 
 // mostEffects returns how many effects a run may ask for. A replay counts as recorded.
-func mostEffects(r *Run) int { return r.now.Bounds.Effects(!r.record.Live() || r.record.Keeps()) }
+func (r *Run) mostEffects() int { return r.now.Bounds.Effects(!r.record.Live() || r.record.Keeps()) }

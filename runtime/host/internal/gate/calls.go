@@ -9,9 +9,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// made makes the call and emits its events.
-func (of called) made(ctx context.Context) (tool.Result, error) {
+// Make makes the call, through the middleware if there is one, and emits its events.
+func (of Request) Make(ctx context.Context) (tool.Result, error) {
 	r, c, above := of.run, of.call, of.above
+	if !of.inside {
+		if of.wraps = above.middleware(); r.gate.Middleware != nil || of.wraps != nil {
+			return of.makeWrapped(ctx)
+		}
+	}
 	if of.check != nil {
 		if err := of.check(ctx, c.Tool); err != nil {
 			return Failed(err)
@@ -27,7 +32,7 @@ func (of called) made(ctx context.Context) (tool.Result, error) {
 			events.ended(start, 0, tool.Fail(errPanicked, tool.Usage{}), errPanicked, false, "")
 		}
 	}()
-	out, told, err := of.pipeline(ctx, events.wanted())
+	out, told, err := of.carryOut(ctx, events.wanted())
 	ended = true
 	if err != nil {
 		e := r.callError(err, above)
@@ -78,10 +83,10 @@ type reply struct {
 	waited  time.Duration // for people
 }
 
-// pipeline looks up the tool of a call, and checks, approves and executes the call. It makes the call again,
+// carryOut looks up the tool of a call, and checks, approves and executes the call. It makes the call again,
 // as a step inside it, if it did nothing since others have changed its files meanwhile. It previews the
 // result if somebody watches.
-func (of called) pipeline(ctx context.Context, watched bool) (tool.Outcome, reply, error) {
+func (of Request) carryOut(ctx context.Context, watched bool) (tool.Outcome, reply, error) {
 	var told reply
 	r, c := of.run, of.call
 	t, runner, err := r.tools.Find(ctx, c.Tool, c.StepPath)
@@ -141,7 +146,7 @@ func (p *Pass) try(ctx context.Context, runner tool.Runner, is attempt, watched 
 		defer r.gate.Inflight.Forget(&p.wall)
 	}
 	if is.first {
-		if err := prepare(limited, p, runner); err != nil {
+		if err := p.prepare(limited, runner); err != nil {
 			return tool.Outcome{}, preview{}, err
 		}
 	}
@@ -152,22 +157,22 @@ func (p *Pass) try(ctx context.Context, runner tool.Runner, is attempt, watched 
 	if err != nil || !watched || p.tool.Preview == "" {
 		return out, preview{}, err
 	}
-	return out, previewOf(ctx, p, runner, out.Value), nil
+	return out, p.runPreview(ctx, runner, out.Value), nil
 }
 
 // prepare checks whether a call can be made, and asks for approval.
-func prepare(ctx context.Context, p *Pass, runner tool.Runner) (err error) {
+func (p *Pass) prepare(ctx context.Context, runner tool.Runner) (err error) {
 	if err = p.Run.tools.Usable(ctx, p.tool, runner); err != nil {
 		return err
 	}
-	if p.call.Args, err = readArguments(p, &p.call); err != nil {
+	if p.call.Args, err = p.readArguments(&p.call); err != nil {
 		return err
 	}
 	return p.approve(ctx)
 }
 
 // readArguments checks the arguments of a call, and adds those that the host provides.
-func readArguments(p *Pass, c *tool.Call) (*value.Dict, error) {
+func (p *Pass) readArguments(c *tool.Call) (*value.Dict, error) {
 	t := p.tool
 	args, notes := c.Args, t.Renamed(c.Args)
 	if c.Texts {
@@ -203,9 +208,15 @@ func (p *Pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.O
 		}
 		limited = p.contextFor(limited, p.call.ID+"/1", p.call.StepPath.Child(1))
 	}
-	out, err := handle(limited, p, runner)
-	profiled(p, out)
-	err = markResult(ctx, p, err)
+	var out tool.Outcome
+	var err error
+	if p.inOneStep() {
+		out, err = p.runStep(limited, runner)
+	} else {
+		out, err = p.run(limited, runner, p.perform)
+	}
+	p.emitProfile(out)
+	err = p.markResult(ctx, err)
 	if err == nil {
 		err = context.Cause(limited) // a late result is dropped
 	}
@@ -222,7 +233,7 @@ func (p *Pass) execute(ctx, limited context.Context, runner tool.Runner) (tool.O
 		err = p.Run.waits.Settle(ctx, p.call.StepPath)
 	}
 	if err == nil {
-		err = noteCall(ctx, p, out.Value)
+		err = p.noteCall(ctx, out.Value)
 	}
 	if err == nil && p.above == nil && p.said.notes != "" {
 		err = p.Run.note(ctx, p.call.StepPath, value.NewDict(NoteNotes, p.said.notes))
@@ -246,17 +257,18 @@ const (
 	undoHandlerEffect = "undo_handler"
 )
 
-// handle runs a call. A handler in Go is one step of a recorded run, since its effects do
+// inOneStep reports whether the call is one step of a recorded run: a handler in Go is, since its effects do
 // not pass the gate, unless it acts by steps. So is its undo, which always counts as external: OnlyCalls and Hints
 // describe the handler.
-func handle(ctx context.Context, p *Pass, runner tool.Runner) (tool.Outcome, error) {
-	undoes := p.call.Entry != ""
-	if p.tool.Location != tool.Embedded || p.tool.Repeats() && !undoes {
-		return safely(ctx, p, runner, p.perform)
-	}
+func (p *Pass) inOneStep() bool {
+	return p.tool.Location == tool.Embedded && (!p.tool.Repeats() || p.call.Entry != "")
+}
+
+// runStep runs a call that is one step.
+func (p *Pass) runStep(ctx context.Context, runner tool.Runner) (tool.Outcome, error) {
 	f, name := &tool.Func{Kind: tool.External, Reported: p.tool.CheckResult}, handlerEffect
 	switch {
-	case undoes:
+	case p.call.Entry != "":
 		name, f.Reported = undoHandlerEffect, nil
 	case p.tool.Hints.ReadOnly:
 		f.Kind = tool.Read
@@ -269,18 +281,18 @@ func handle(ctx context.Context, p *Pass, runner tool.Runner) (tool.Outcome, err
 	if err := s.intend(ctx, false); err != nil {
 		return tool.Outcome{}, err
 	}
-	out, err := safely(ctx, p, runner, p.perform)
+	out, err := p.run(ctx, runner, p.perform)
 	return out, s.settle(ctx, out, err)
 }
 
-// safely runs the call of a pass. A panic becomes an error of the tool.
-func safely(ctx context.Context, p *Pass, run tool.Runner, do tool.Effector) (out tool.Outcome, err error) {
+// run runs the call, which asks do for its effects. A panic becomes an error of the tool.
+func (p *Pass) run(ctx context.Context, runner tool.Runner, do tool.Effector) (out tool.Outcome, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = p.Run.gate.panicked("the tool", p.tool.Name, v)
 		}
 	}()
-	return run(ctx, p.call, do)
+	return runner(ctx, p.call, do)
 }
 
 // Presentable returns the error of a call for its caller, with its text clipped.
@@ -303,7 +315,7 @@ const (
 const NoteNotes = "result_notes"
 
 // noteCall records how a call can be undone, if its tool declares that.
-func noteCall(ctx context.Context, p *Pass, v value.Value) error {
+func (p *Pass) noteCall(ctx context.Context, v value.Value) error {
 	if p.tool.Undo == "" || len(p.call.StepPath) == 0 {
 		return nil
 	}
@@ -326,23 +338,23 @@ func Failed(err error) (tool.Result, error) { return Result(tool.Outcome{}, err)
 func clip(text string) string { return value.Clean(text, value.MaxErrorText) }
 
 // CallUndo calls the function with which a tool undoes one of its calls, on behalf of the
-// call above. It is checked and approved like a call. own describes the function, and
+// call of the pass. It is checked and approved like a call. own describes the function, and
 // registered is the tool.
-func CallUndo(ctx context.Context, above *Pass, own, registered *Callee, tools Tools, c tool.Call, runner tool.Runner) (tool.Outcome, error) {
-	p := above.Run.newPass(own, c, above)
-	if err := p.admitCall(); err != nil {
+func (p *Pass) CallUndo(ctx context.Context, own, registered *Callee, tools Tools, c tool.Call, runner tool.Runner) (tool.Outcome, error) {
+	undo := p.Run.newPass(own, c, p)
+	if err := undo.admitCall(); err != nil {
 		return tool.Outcome{}, err
 	}
-	limited := p.wall.Open(p.within(ctx))
-	defer p.wall.Stop()
-	defer p.release()
+	limited := undo.wall.Open(undo.within(ctx))
+	defer undo.wall.Stop()
+	defer undo.release()
 	if err := tools.Usable(limited, registered, runner); err != nil {
 		return tool.Outcome{}, err
 	}
-	if err := p.approve(limited); err != nil {
+	if err := undo.approve(limited); err != nil {
 		return tool.Outcome{}, err
 	}
-	return p.execute(ctx, limited, runner)
+	return undo.execute(ctx, limited, runner)
 }
 
 // Probe calls the function of a tool that reports whether the tool can be used here. That
@@ -355,7 +367,7 @@ func (g *Gate) Probe(ctx context.Context, tools Tools, t *Callee, run tool.Runne
 		p := g.NewRun(c.ID, tools, nil).newPass(t, c, nil)
 		p.consent.probe = true
 		defer p.release()
-		return safely(p.within(ctx), p, run, p.probe)
+		return p.run(p.within(ctx), run, p.probe)
 	}
 	out, err := probe()
 	if e := value.ErrorOf(err, value.Internal); e != nil && e.Limit == value.LimitWorker {

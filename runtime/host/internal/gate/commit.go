@@ -71,7 +71,7 @@ func (p commit) carryOut(ctx context.Context) error {
 		failed = recorded.Set(ctx, replaced(p.stage.Changes())) // the intent has it once more
 	}
 	if failed != nil {
-		return unbegun(ctx, s, failed)
+		return s.unbegun(ctx, failed)
 	}
 	if p.Run.record.Keeps() {
 		err = p.withRecord(ctx, s)
@@ -140,13 +140,13 @@ func (p commit) withRecord(ctx context.Context, s *step) error {
 		return Unrecorded(err)
 	}
 	if refusal != nil {
-		return conclude(ctx, s, tool.Outcome{}, refusal, false)
+		return s.conclude(ctx, tool.Outcome{}, refusal, false)
 	}
 	s.effect.Args = value.NewDict(ArgMark, intent.Args.Text(ArgMark))
 	out, err := s.do(ctx)
 	if err == nil {
 		p.recovery.forget(intent.Change)
-	} else if repairable(run, err) && intent.Args.Len() > 0 { // the disk may keep it from removing what it has begun
+	} else if run.repairable(err) && intent.Args.Len() > 0 { // the disk may keep it from removing what it has begun
 		if left := p.decided(ctx, &history.Entry{Intent: intent}, KeepTheirs); left != nil {
 			return p.stuck(left)
 		}
@@ -154,7 +154,7 @@ func (p commit) withRecord(ctx context.Context, s *step) error {
 	if intent.Args.Len() > 0 {
 		out.Undo = nil // the intent has it
 	}
-	failure := conclude(ctx, s, out, err, false)
+	failure := s.conclude(ctx, out, err, false)
 	if err == nil && failure == nil {
 		return p.finish(ctx, intent.Args)
 	}
@@ -195,7 +195,7 @@ func (p commit) stuck(err error) error {
 func (p commit) intent(ctx context.Context, s *step) (i history.Intent, err error) {
 	i = history.Intent{StepPath: p.at(), Func: CommitEffect, Args: &value.Dict{}, Kind: tool.Write, Staged: true}
 	if err := p.unchanged(ctx); err != nil {
-		answered, failed := p.answered(ctx, approvalRequest{At: p.at(), Changes: p.stage.Changes()})
+		answered, failed := p.answered(ctx, inquiry{at: p.at(), changes: p.stage.Changes()})
 		if answered { // a refusal holds, and an approval may hold for the next attempt
 			failed = p.approve(ctx)
 		}
@@ -228,7 +228,7 @@ func (p commit) replay() error {
 	}
 	if entry.Err == nil && !entry.Unknown() {
 		p.act()
-		if subjectOf(p.Pass).heard() {
+		if p.Pass.subject().heard() {
 			echo{p.Pass}.entry(&entry)
 		}
 	}
@@ -266,7 +266,7 @@ func (p commit) dropCommitted(ctx context.Context) error {
 		d, _ := state.(*value.Dict)
 		t.written[path] = d.Text("after")
 	}
-	if subjectOf(p.Pass).heard() {
+	if p.Pass.subject().heard() {
 		echo{p.Pass}.entry(&commit)
 	}
 	return nil
@@ -356,7 +356,7 @@ func (p commit) decide(ctx context.Context, commit *history.Entry, list value.Li
 	if err != nil {
 		return false, err
 	}
-	answer, err := askQuestion(ctx, s, unsettledQuestion(list), s.of.Run.gate.Ask, reasonUnknownOutcome, 0)
+	answer, err := s.askQuestion(ctx, unsettledQuestion(list), s.of.Run.gate.Ask, reasonUnknownOutcome, 0)
 	if err != nil {
 		return false, err
 	}
@@ -394,7 +394,7 @@ func (p commit) approve(ctx context.Context) error {
 	answered := false
 	if p.remembers() {
 		var err error
-		if answered, err = p.answered(ctx, approvalRequest{At: d.at, Changes: changes}); err != nil {
+		if answered, err = p.answered(ctx, inquiry{at: d.at, changes: changes}); err != nil {
 			return err
 		}
 	}
@@ -415,7 +415,7 @@ func (p commit) approve(ctx context.Context) error {
 	case p.Run.gate.changed():
 		return p.approve(ctx)
 	}
-	q := newInquiry(p.Pass, approvalRequest{At: d.at, Takes: d.takes, Changes: withDiffs(changes), Why: "the call changes files"})
+	q := p.inquire(inquiry{at: d.at, takes: d.takes, changes: withDiffs(changes), why: "the call changes files"})
 	_, err := q.ask(ctx)
 	if filesChanged(err) {
 		return err
@@ -424,7 +424,7 @@ func (p commit) approve(ctx context.Context) error {
 		c.declined = p.refused(d, err)
 		return c.declined
 	}
-	c.shown = append(c.shown, q.Changes...)
+	c.shown = append(c.shown, q.changes...)
 	p.allowed(d)
 	return nil
 }

@@ -48,18 +48,18 @@ func (p *Pass) approve(ctx context.Context) error {
 	verdict, rule := p.rights.JudgeCall()
 	may, open, by := p.rights.Needs()
 	risky := p.rights.Risky(verdict, may)
-	read := steersCall(p)
+	read := p.steersCall()
 	d := decision{what: subjectCall, at: p.call.StepPath, takes: may}
 	answered := false
 	if p.remembers() {
 		var err error
-		if answered, err = p.answered(ctx, approvalRequest{At: d.at}); err != nil {
+		if answered, err = p.answered(ctx, inquiry{at: d.at}); err != nil {
 			return err
 		}
 	}
 	switch {
 	case answered:
-	case asksInNotes(p, may, open):
+	case p.asksInNotes(may, open):
 		return nil
 	case verdict == tool.Ask && (len(may) > 0 || len(p.tool.Needs) == 0): // else all that it needs is refused
 		d.why = "a rule asks: " + rights.RuleText(rule)
@@ -119,9 +119,9 @@ func onlyNotes(needs []tool.Capability) bool {
 
 // asksInNotes reports whether all that a model's call can do is to write notes that no rule allows: the
 // questions about these notes then ask about the call, too.
-func asksInNotes(p *Pass, may, open []tool.Capability) bool {
+func (p *Pass) asksInNotes(may, open []tool.Capability) bool {
 	onlyNotes := !slices.ContainsFunc(may, func(c tool.Capability) bool { return c != taint.Notes })
-	return len(open) > 0 && onlyNotes && p.tool.Location != tool.Embedded && chosen(p) != nil
+	return len(open) > 0 && onlyNotes && p.tool.Location != tool.Embedded && p.chosen() != nil
 }
 
 // mayWrite reports whether a tool may write files.
@@ -133,9 +133,9 @@ func mayWrite(needs []tool.Capability) bool {
 // it was allowed, and by whom. read are the untrusted texts that the model has read. An earlier, permanent
 // approval of a script is valid for its call, but not for its sinks.
 func (p *Pass) askCall(ctx context.Context, d *decision, read []taint.Source) (err error) {
-	q := newInquiry(p, approvalRequest{At: p.call.StepPath, Takes: d.takes, Why: d.why})
-	if p.tool.Location == tool.Embedded || !p.Run.approvals.Has(q.Approval()) {
-		q.Why, q.Read = taint.Because(d.why, read), read
+	q := p.inquire(inquiry{at: p.call.StepPath, takes: d.takes, why: d.why})
+	if p.tool.Location == tool.Embedded || !p.Run.approvals.Has(q.approval()) {
+		q.why, q.read = taint.Because(d.why, read), read
 	}
 	for range maxEdits {
 		var answer tool.Answer
@@ -144,19 +144,19 @@ func (p *Pass) askCall(ctx context.Context, d *decision, read []taint.Source) (e
 			return err
 		}
 		if answer.Args != nil {
-			q.Call.Args = answer.Args
+			q.call.Args = answer.Args
 		}
 		var args *value.Dict
-		if args, err = readArguments(p, &q.Call); err == nil {
-			p.call.Args, p.consent.informed, p.consent.each = args, q.Read != nil && !answer.Each, answer.Each
+		if args, err = p.readArguments(&q.call); err == nil {
+			p.call.Args, p.consent.informed, p.consent.each = args, q.read != nil && !answer.Each, answer.Each
 			if answer.Always {
-				p.Run.approvals.Add(q.Approval())
+				p.Run.approvals.Add(q.approval())
 			}
 			d.why, d.by = q.how, q.by
 			return nil
 		}
-		q.Why = "the arguments are invalid: " + value.ErrorOf(err, value.Invalid).Message()
-		q.Edits++
+		q.why = "the arguments are invalid: " + value.ErrorOf(err, value.Invalid).Message()
+		q.edits++
 	}
 	return err
 }
@@ -185,19 +185,18 @@ func (p *Pass) shown() tool.Call {
 // because the model has read untrusted text, or else because its function asks.
 func (s *step) askFor(ctx context.Context, takes []tool.Capability, r *tool.Rule, read []taint.Source) error {
 	p, e := s.of, s.effect
-	q := newInquiry(p, approvalRequest{At: e.StepPath, Effect: &e, Takes: takes, Exact: s.exact, Read: read, Rule: r})
-	q.begun = s.begun
+	q := p.inquire(inquiry{at: e.StepPath, effect: &e, takes: takes, exact: s.exact, read: read, rule: r, begun: s.begun})
 	switch {
 	case r != nil:
-		q.Why = taint.Because("a rule asks: "+rights.RuleText(r), read)
+		q.why = taint.Because("a rule asks: "+rights.RuleText(r), read)
 	case read != nil:
-		q.Why = taint.Why(read)
+		q.why = taint.Why(read)
 	case slices.Contains(takes, taint.Notes):
-		q.Why = "models get the note in later conversations"
+		q.why = "models get the note in later conversations"
 	case p.consent.each:
-		q.Why = "the call began without an approval, and no rule allows this"
+		q.why = "the call began without an approval, and no rule allows this"
 	default:
-		q.Why = "the function " + e.Func + " requires approval"
+		q.why = "the function " + e.Func + " requires approval"
 	}
 	_, err := q.ask(ctx)
 	if s.by = q.by; err != nil {
@@ -232,7 +231,7 @@ func (s *step) heed(ctx context.Context) error {
 		if slices.ContainsFunc(takes, func(c tool.Capability) bool { return !slices.Contains(s.takes, c) }) {
 			continue // it is about what the effect uses while it runs
 		}
-		if answered, err := p.answered(ctx, approvalRequest{At: e.StepPath, Effect: e, Takes: takes}); err != nil || !answered {
+		if answered, err := p.answered(ctx, inquiry{at: e.StepPath, effect: e, takes: takes}); err != nil || !answered {
 			if err != nil {
 				return err
 			}
@@ -241,7 +240,7 @@ func (s *step) heed(ctx context.Context) error {
 		if err := p.rights.Refusal(s.takes, s.own); err != nil {
 			return err
 		}
-		if err := s.askFor(ctx, takes, nil, steersEffect(s)); err != nil {
+		if err := s.askFor(ctx, takes, nil, s.steers()); err != nil {
 			return err
 		}
 	}
@@ -260,15 +259,15 @@ func onlyRegistered(list []tool.Capability) bool {
 
 // asksFirst reports whether the function of the effect asks, and was not approved for this
 // call. unruled are the capabilities that it takes and that no rule allows.
-func asksFirst(s *step, unruled []tool.Capability) bool {
+func (s *step) asksFirst(unruled []tool.Capability) bool {
 	p, f := s.of, s.fn
-	if slices.Contains(unruled, taint.Notes) && !typed(p) { // the question about the call does not show the note
-		return !p.consent.functions[functionKey(s)]
+	if slices.Contains(unruled, taint.Notes) && !p.typed() { // the question about the call does not show the note
+		return !p.consent.functions[s.functionKey()]
 	}
-	if p.program != nil || p.consent.approved || p.consent.functions[functionKey(s)] {
+	if p.program != nil || p.consent.approved || p.consent.functions[s.functionKey()] {
 		return false
 	}
-	if p.consent.each && slices.ContainsFunc(unruled, func(c tool.Capability) bool { return asksItself(s, c) }) {
+	if p.consent.each && slices.ContainsFunc(unruled, func(c tool.Capability) bool { return s.asksItself(c) }) {
 		return true
 	}
 	if !f.Asks() {
@@ -282,13 +281,13 @@ func asksFirst(s *step, unruled []tool.Capability) bool {
 
 // typed reports whether a person made the call, or began the program, whose effects these are, and no
 // model chose that.
-func typed(p *Pass) bool {
-	return chosen(p) == nil && (p.program != nil || p.call.Caller == tool.ByPerson && p.above == nil)
+func (p *Pass) typed() bool {
+	return p.chosen() == nil && (p.program != nil || p.call.Caller == tool.ByPerson && p.above == nil)
 }
 
 // asksItself reports whether the effect asks because of a capability if its call was not approved. Files
 // that it writes ask when they are committed.
-func asksItself(s *step, c tool.Capability) bool {
+func (s *step) asksItself(c tool.Capability) bool {
 	return c.Acts() && c.Name != registered && !(c.Name == "fs.write" && s.fn.Kind == tool.Write)
 }
 
@@ -299,7 +298,7 @@ func IsNote(q *tool.Question) bool {
 
 // functionKey identifies a function with the capabilities that it takes, or a note. An approval of
 // it holds for the rest of the call.
-func functionKey(s *step) string {
+func (s *step) functionKey() string {
 	key := s.effect.Func + " " + rights.List(s.takes)
 	if slices.Contains(s.takes, taint.Notes) {
 		key += " " + s.effect.Args.String()
@@ -313,8 +312,8 @@ func (c *consent) approveFunction(s *step, informed bool) {
 	if c.functions == nil {
 		c.functions, c.sinks = map[string]bool{}, map[string]bool{}
 	}
-	c.functions[functionKey(s)] = c.each || s.fn.Asks()
-	c.sinks[functionKey(s)] = informed || c.sinks[functionKey(s)]
+	c.functions[s.functionKey()] = c.each || s.fn.Asks()
+	c.sinks[s.functionKey()] = informed || c.sinks[s.functionKey()]
 }
 
 // recall marks the function of an effect as approved if the record has an approval of it.

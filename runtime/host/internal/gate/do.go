@@ -47,14 +47,14 @@ func (s *step) refuse(ctx context.Context, err error) error {
 	if s.fn == nil || s.fn.Kind == tool.Notice || s.of.Run.leavesOpen(err) {
 		return err
 	}
-	return conclude(ctx, s, tool.Outcome{}, err, true)
+	return s.conclude(ctx, tool.Outcome{}, err, true)
 }
 
 // do carries out the effect, and emits its EffectDone.
 func (s *step) do(ctx context.Context) (tool.Outcome, error) {
 	start, before := time.Now(), s.of.waited.sum()
 	out, err := s.call(ctx)
-	if s.fn.Kind != tool.Notice && subjectOf(s.of).wanted() {
+	if s.fn.Kind != tool.Notice && s.of.subject().wanted() {
 		waited := s.of.waited.sum() - before
 		s.of.emit(effectDone(s.effect, s.takes, err, time.Since(start), waited))
 	}
@@ -99,9 +99,9 @@ func (s *step) granted(ctx context.Context) tool.Grant {
 		ReadsOnly: p.rights.ReadsOnly(),
 		Key:       p.Run.record.Key(s.effect.StepPath),
 		Ask:       s.askPerson,
-		Form:      formsOf(ctx, s),
+		Form:      s.forms(ctx),
 		Sleep:     s.sleep,
-		Emit:      func(r tool.Report) { emitFor(s, r) },
+		Emit:      func(r tool.Report) { s.emit(r) },
 		Note: func(d *value.Dict) error {
 			return p.Run.note(context.WithoutCancel(ctx), s.effect.StepPath, d)
 		},
@@ -115,8 +115,8 @@ func (s *step) granted(ctx context.Context) tool.Grant {
 	return grant
 }
 
-// emitFor sends what the function of an effect reports about its call.
-func emitFor(s *step, r tool.Report) {
+// emit sends what the function of an effect reports about its call.
+func (s *step) emit(r tool.Report) {
 	if d, ok := r.(tool.Display); ok {
 		s.of.displayResult(d.Part)
 		return
@@ -135,7 +135,7 @@ func (s *step) settle(ctx context.Context, out tool.Outcome, err error) error {
 	if s.fn.Kind == tool.Notice {
 		return err
 	}
-	return conclude(ctx, s, out, err, false)
+	return s.conclude(ctx, out, err, false)
 }
 
 // effectDone returns the event of an effect that was carried out.

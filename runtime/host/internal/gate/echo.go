@@ -19,12 +19,12 @@ func (p echo) entry(entry *history.Entry) {
 	f, _ := p.fn(e.Func)
 	switch {
 	case e.Func == CommitEffect:
-		subjectOf(p.Pass).repeat(effectDone(e, rights.Written(entry.Change), entryError(entry), 0, 0))
+		p.Pass.subject().repeat(effectDone(e, rights.Written(entry.Change), entryError(entry), 0, 0))
 	case f != nil && f.MakesCalls():
 		p.inside(e.StepPath)
 	case f != nil && f.Target != nil:
 		takes, _ := targets(f, e)
-		subjectOf(p.Pass).repeat(effectDone(e, takes, entryError(entry), 0, 0))
+		p.Pass.subject().repeat(effectDone(e, takes, entryError(entry), 0, 0))
 	}
 }
 

@@ -14,13 +14,13 @@ func Emit(ctx context.Context, r tool.Report) {
 	if o == nil || r == nil {
 		return
 	}
-	report(o.pass, r)
+	o.pass.report(r)
 }
 
 // Subscribed reports whether anybody has subscribed to what Emit reports.
 func Subscribed(ctx context.Context) bool {
 	o, _ := ctx.Value(callKey{}).(*origin)
-	return o != nil && subjectOf(o.pass).subscribed()
+	return o != nil && o.pass.subject().subscribed()
 }
 
 // EmitAnswered reports a call that was answered without being made, as one that the call of
@@ -43,8 +43,8 @@ type subject struct {
 	call *tool.Call
 }
 
-// subjectOf returns the call of a pass as the subject of events.
-func subjectOf(p *Pass) subject { return subject{p.Run, p, &p.call} }
+// subject returns the call of a pass as the subject of events.
+func (p *Pass) subject() subject { return subject{p.Run, p, &p.call} }
 
 // event returns an event about the call without its data.
 func (s subject) event() tool.Event {
@@ -120,17 +120,17 @@ func (s subject) notify(data any) tool.Event {
 }
 
 // emit sends an event about the call.
-func (p *Pass) emit(data any) { subjectOf(p).emit(data) }
+func (p *Pass) emit(data any) { p.subject().emit(data) }
 
-// profiled sends the lines of a call, if they were counted.
-func profiled(p *Pass, out tool.Outcome) {
+// emitProfile sends the lines of a call, if they were counted.
+func (p *Pass) emitProfile(out tool.Outcome) {
 	if out.Lines != nil {
-		report(p, trace.Profile{Lines: out.Lines})
+		p.report(trace.Profile{Lines: out.Lines})
 	}
 }
 
 // report sends an event about the call. The event of a program names no tool.
-func report(p *Pass, data any) {
+func (p *Pass) report(data any) {
 	c := p.call
 	if p.program != nil {
 		c.Tool = ""

@@ -25,7 +25,7 @@ func (r *Run) Within(ctx context.Context) *Run {
 
 // NoteSources records what the conversation of a new run has read, for when the run is resumed
 // without it.
-func NoteSources(ctx context.Context, r *Run) error {
+func (r *Run) NoteSources(ctx context.Context) error {
 	for _, s := range r.marks.Before(nil) {
 		if err := r.note(ctx, nil, s.Dict()); err != nil {
 			return err
@@ -45,7 +45,7 @@ func AddSources(ctx context.Context, notes []*value.Dict) {
 }
 
 // addSource notes in a run that untrusted text was read.
-func addSource(ctx context.Context, r *Run, s taint.Source) error {
+func (r *Run) addSource(ctx context.Context, s taint.Source) error {
 	if !r.record.Live() || !r.marks.Add(s) || !r.record.Keeps() {
 		return nil
 	}
@@ -54,9 +54,9 @@ func addSource(ctx context.Context, r *Run, s taint.Source) error {
 
 // chosen returns the call that a model chose, and that this one is or is made for: one of a
 // model, or one of a program that a model wrote. It is nil if only people and their scripts chose.
-func chosen(p *Pass) *Pass {
+func (p *Pass) chosen() *Pass {
 	for ; p != nil; p = p.above {
-		if p.program == nil && (p.call.Caller == tool.ByModel || byModelProgram(p)) {
+		if p.program == nil && (p.call.Caller == tool.ByModel || p.byModelProgram()) {
 			return p
 		}
 	}
@@ -65,16 +65,16 @@ func chosen(p *Pass) *Pass {
 
 // byModelProgram reports whether a program makes the call that a model wrote for a call of its own.
 // A person can run a program too.
-func byModelProgram(p *Pass) bool {
+func (p *Pass) byModelProgram() bool {
 	by := p.above
-	return by != nil && by.program != nil && by.call.Caller == tool.ByModel && chosen(by.above) != nil
+	return by != nil && by.program != nil && by.call.Caller == tool.ByModel && by.above.chosen() != nil
 }
 
 // readBefore returns the untrusted texts that the model had read when it chose the call, or nil
 // if the call was approved with them. note is for an effect that writes a note, which the question
 // about the call did not show.
-func readBefore(p *Pass, note bool) []taint.Source {
-	by := chosen(p)
+func (p *Pass) readBefore(note bool) []taint.Source {
+	by := p.chosen()
 	if by == nil || p.consent.probe {
 		return nil
 	}
@@ -91,63 +91,63 @@ func readBefore(p *Pass, note bool) []taint.Source {
 // steersCall returns the untrusted texts that the model had read when it chose a call that may be
 // a sink, or nil. What another program says of its tool, such as that it only reads, does not make the
 // tool harmless: it gets the text that the model has composed.
-func steersCall(p *Pass) []taint.Source {
+func (p *Pass) steersCall() []taint.Source {
 	sink := taint.MaySink(p.tool.Tool, p.tool.Location == tool.Embedded)
 	if !sink && !p.tool.Foreign {
 		return nil
 	}
-	read := readBefore(p, false)
+	read := p.readBefore(false)
 	if read == nil || sink {
 		return read
 	}
-	by, marks := chosen(p), p.Run.marks
+	by, marks := p.chosen(), p.Run.marks
 	if !marks.Composed(p.tool.Tool, p.call.Args) || by != p && !marks.Composed(by.tool.Tool, by.call.Args) {
 		return nil
 	}
 	return read
 }
 
-// steersEffect is steersCall for an effect that is a sink and was not approved in this call.
-func steersEffect(s *step) []taint.Source {
+// steers is steersCall for an effect that is a sink and was not approved in this call.
+func (s *step) steers() []taint.Source {
 	p := s.of
-	if !taint.IsSink(p.tool.Tool, s.fn, s.effect.Args, s.takes) || p.consent.sinks[functionKey(s)] {
+	if !taint.IsSink(p.tool.Tool, s.fn, s.effect.Args, s.takes) || p.consent.sinks[s.functionKey()] {
 		return nil
 	}
-	read := readBefore(p, slices.Contains(s.takes, taint.Notes))
-	if by := chosen(p); read != nil && p.Run.marks.Known(s.effect.Args, s.takes, taint.Choice{Tool: by.tool.Tool, Args: by.call.Args}) {
+	read := p.readBefore(slices.Contains(s.takes, taint.Notes))
+	if by := p.chosen(); read != nil && p.Run.marks.Known(s.effect.Args, s.takes, taint.Choice{Tool: by.tool.Tool, Args: by.call.Args}) {
 		return nil
 	}
 	return read
 }
 
-// markEffect notes what an effect has read, if that is untrusted. Its error can quote what was read.
-// markEffect returns this error, or that of the record.
-func markEffect(ctx context.Context, s *step, out tool.Outcome, err error) error {
+// mark notes what an effect has read, if that is untrusted. Its error can quote what was read.
+// mark returns this error, or that of the record.
+func (s *step) mark(ctx context.Context, out tool.Outcome, err error) error {
 	p := s.of
 	what := p.Run.sources.Read(p.Run.marks, s.fn, s.effect, s.takes, out, err)
-	if what == "" || trusts(p) || p.Run.leavesOpen(err) {
+	if what == "" || p.trusts() || p.Run.leavesOpen(err) {
 		return err
 	}
 	source := taint.Source{At: s.effect.StepPath, Tool: p.tool.Name, What: what, Sum: taint.Sum(s.effect.Args, s.takes)}
-	return cmp.Or(addSource(ctx, p.Run, source), err)
+	return cmp.Or(p.Run.addSource(ctx, source), err)
 }
 
 // markResult notes that the model gets the result or the error of a call, if that is untrusted.
 // It returns the error, or that of the record.
-func markResult(ctx context.Context, p *Pass, err error) error {
+func (p *Pass) markResult(ctx context.Context, err error) error {
 	lists, t := p.Run.sources, p.tool.Tool
 	returns := taint.ReturnsUntrusted(t, p.tool.Location == tool.Embedded) || lists.DistrustsTool(t)
-	if !returns || p.Run.leavesOpen(err) || trusts(p) {
+	if !returns || p.Run.leavesOpen(err) || p.trusts() {
 		return err
 	}
-	if failure := addSource(ctx, p.Run, taint.Source{At: p.call.StepPath, Tool: t.Name}); failure != nil {
+	if failure := p.Run.addSource(ctx, taint.Source{At: p.call.StepPath, Tool: t.Name}); failure != nil {
 		return failure
 	}
 	return err
 }
 
 // trusts reports whether the user trusts what the tool, or one that called it, reads.
-func trusts(p *Pass) bool {
+func (p *Pass) trusts() bool {
 	for ; p != nil && p.program == nil; p = p.above {
 		if p.Run.sources.TrustsTool(p.tool.Tool) {
 			return true

@@ -213,7 +213,7 @@ func (p *Pass) perform(ctx context.Context, e tool.Effect) (_ tool.Outcome, err 
 		return tool.Outcome{}, err
 	}
 	out, err := s.do(ctx)
-	return out, s.settle(ctx, out, markEffect(ctx, s, out, err))
+	return out, s.settle(ctx, out, s.mark(ctx, out, err))
 }
 
 // authorize grants the effect and commits what it could see. Like the other steps it is a
@@ -265,7 +265,7 @@ func (p *Pass) within(ctx context.Context) context.Context {
 }
 
 // depth returns the number of calls from the root to this one; 0 for nil.
-func depth(p *Pass) (n int) {
+func (p *Pass) depth() (n int) {
 	for ; p != nil; p = p.above {
 		n++
 	}

@@ -83,7 +83,7 @@ func (s *stand) call(t *testing.T) error {
 	if err := g.Effects.Provide(tool.Module{Name: "out", Funcs: []tool.Func{send}}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := g.NewRun("r", s, nil).Call(t.Context(), tool.Call{ID: "c", Tool: "t", Args: s.args})
+	_, err := g.NewRun("r", s, nil).Root(tool.Call{ID: "c", Tool: "t", Args: s.args}).Make(t.Context())
 	return err
 }
 

@@ -89,12 +89,12 @@ func (s *step) permit(ctx context.Context) error {
 			unruled = append(unruled, c)
 		}
 	}
-	if read := steersEffect(s); read != nil {
+	if read := s.steers(); read != nil {
 		return s.askFor(ctx, s.takes, asks, read)
 	}
 	if asks != nil {
 		for _, c := range unruled { // which would ask next
-			if p.consent.each && asksItself(s, c) && !slices.Contains(s.approved, c) {
+			if p.consent.each && s.asksItself(c) && !slices.Contains(s.approved, c) {
 				asked = append(asked, c)
 			}
 		}
@@ -103,7 +103,7 @@ func (s *step) permit(ctx context.Context) error {
 		}
 		return s.askFor(ctx, asked, asks, nil)
 	}
-	if asksFirst(s, unruled) {
+	if s.asksFirst(unruled) {
 		if p.Run.gate.changed() {
 			return s.permit(ctx)
 		}
@@ -136,14 +136,14 @@ func (s *step) check(ctx context.Context, c tool.Capability) error {
 	}
 	if s.of.remembers() && s.fn.Kind != tool.Read && !slices.Contains(s.approved, c) {
 		takes := []tool.Capability{c}
-		if answered, err := s.of.answered(ctx, approvalRequest{At: s.effect.StepPath, Effect: &s.effect, Takes: takes}); err != nil {
+		if answered, err := s.of.answered(ctx, inquiry{at: s.effect.StepPath, effect: &s.effect, takes: takes}); err != nil {
 			return err
 		} else if answered {
 			return s.askFor(ctx, takes, nil, nil)
 		}
 	}
 	switch {
-	case verdict == tool.Unruled && s.of.consent.each && asksItself(s, c) && !slices.Contains(s.approved, c):
+	case verdict == tool.Unruled && s.of.consent.each && s.asksItself(c) && !slices.Contains(s.approved, c):
 		if s.of.Run.gate.changed() {
 			return s.check(ctx, c)
 		}

@@ -39,15 +39,15 @@ func (p caller) callTool(ctx context.Context, e tool.Effect) (tool.Outcome, erro
 	return tool.Outcome{Value: v}, err
 }
 
-// callOne makes one call. id is the last part of its ID, and turn is that of [called].
+// callOne makes one call. id is the last part of its ID, and turn is that of the [Request].
 func (p caller) callOne(ctx context.Context, c nestedCall, id string, at tool.StepPath, turn func()) (value.Value, error) {
-	r, err := called{run: p.Run, above: p.Pass, again: maxAgain, turn: turn, call: tool.Call{
+	r, err := Request{run: p.Run, above: p.Pass, again: maxAgain, turn: turn, call: tool.Call{
 		ID:     p.call.ID + "/" + id,
 		Tool:   c.Tool,
 		Args:   c.Args,
 		Caller: tool.ByScript, Reasoning: p.call.Reasoning,
 		StepPath: at,
-	}}.through(ctx)
+	}}.Make(ctx)
 	if p.Run.leavesOpen(err) {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (p caller) callOne(ctx context.Context, c nestedCall, id string, at tool.St
 		failed.Op, failed.Err = c.Tool, errors.New(failed.Message())
 		switch failed.Limit {
 		case value.LimitEffects:
-			if int(p.Run.effects.Load()) > mostEffects(p.Run) {
+			if int(p.Run.effects.Load()) > p.Run.mostEffects() {
 				break
 			}
 			fallthrough

@@ -12,13 +12,13 @@ import (
 // the effect failed because of its environment, the outcome is recorded only when the script
 // continues, see [parkFailure]. refused says that the effect was not begun: then its intent
 // is recorded with the outcome.
-func conclude(ctx context.Context, s *step, out tool.Outcome, err error, refused bool) error {
+func (s *step) conclude(ctx context.Context, out tool.Outcome, err error, refused bool) error {
 	r, at := s.of.Run, s.effect.StepPath
 	intend := func(context.Context) error { return nil } // without s, whose call may hold much
 	if refused {
 		intend = func(ctx context.Context) error { return s.intend(ctx, true) }
 	}
-	if !repairable(r, err) {
+	if !r.repairable(err) {
 		if err := intend(ctx); err != nil {
 			return err
 		}
@@ -50,14 +50,14 @@ func surelyNotDone(err error) bool {
 
 // unbegun returns err, for which an effect was not begun. The effect is tried again on resume
 // if its environment has failed.
-func unbegun(ctx context.Context, s *step, err error) error {
-	if repairable(s.of.Run, err) {
-		return conclude(ctx, s, tool.Outcome{}, err, true)
+func (s *step) unbegun(ctx context.Context, err error) error {
+	if s.of.Run.repairable(err) {
+		return s.conclude(ctx, tool.Outcome{}, err, true)
 	}
 	return err
 }
 
 // repairable reports whether an error is one of the environment, in a run that can be resumed.
-func repairable(r *Run, err error) bool {
+func (r *Run) repairable(err error) bool {
 	return err != nil && r.record.Keeps() && !r.leavesOpen(err) && Repairable(value.ErrorOf(err, value.Failed)) != ""
 }

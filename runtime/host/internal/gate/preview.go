@@ -62,15 +62,15 @@ func (p *Pass) noteResult(notes string) {
 // The limits of the function that previews a result.
 const previewTime, previewSteps, previewSize = time.Second, 500_000, 16 << 10
 
-// previewOf calls the function of a tool that previews its results. The function has no effects: it is
+// runPreview calls the function of a tool that previews its results. The function has no effects: it is
 // not part of the call, and its failure does not matter to the call.
-func previewOf(ctx context.Context, p *Pass, run tool.Runner, v value.Value) preview {
+func (p *Pass) runPreview(ctx context.Context, run tool.Runner, v value.Value) preview {
 	ctx, cancel := context.WithTimeoutCause(ctx, previewTime, value.Errorf(value.Timeout, "the preview took longer than %v", previewTime))
 	defer cancel()
 	c := tool.Call{ID: p.call.ID + "/preview", Tool: p.tool.Name, Entry: p.tool.Preview, Args: value.NewDict(NoteResult, v, NoteArgs, p.shown().Args)}
 	c.Limits = tool.Limits{Steps: previewSteps, CPU: previewTime, Result: previewSize}.AtMost(p.now.Bounds.Of(p.call, p.tool.Tool))
 	own := p.Run.gate.NewRun(c.ID, p.Run.tools, nil).newPass(p.tool, c, nil)
-	out, err := safely(ctx, own, run, func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
+	out, err := own.run(ctx, run, func(_ context.Context, e tool.Effect) (tool.Outcome, error) {
 		return tool.Outcome{}, value.Errorf(value.Denied, "%s is not allowed in a preview", e.Func)
 	})
 	if err == nil {

@@ -49,98 +49,99 @@ func (r *Run) NewProgram(t *Callee, c tool.Call, above *Pass, own *Program) *Pas
 	p.program, p.rights.Program, p.rights.Most = own, true, own.Most
 	if start := own.Start; start != nil {
 		own.Start, own.started = nil, time.Now() // a program that waits does not hold it
-		report(p, *start)
+		p.report(*start)
 	}
 	return p
 }
 
 // Narrow adds rules, which deny or ask, for the program and everything that it calls.
-func Narrow(p *Pass, rules []tool.Rule) {
+func (p *Pass) Narrow(rules []tool.Rule) {
 	if len(rules) > 0 {
 		p.rights.Policy = p.rights.Policy.With(rules, p.Run.gate.FileNames)
 	}
 }
 
 // RunProgram runs a program to its end.
-func RunProgram(ctx context.Context, g *Pass, runner tool.Runner) (tool.Outcome, error) {
-	defer g.program.ended(g, nil, errPanicked) // no-op if it has ended
-	defer g.release()
-	ctx = g.within(ctx)
+func (p *Pass) RunProgram(ctx context.Context, runner tool.Runner) (tool.Outcome, error) {
+	defer p.emitEnd(nil, errPanicked) // no-op if it has ended
+	defer p.release()
+	ctx = p.within(ctx)
 	switch {
-	case g.above != nil:
-	case g.Run.record.Keeps():
+	case p.above != nil:
+	case p.Run.record.Keeps():
 		var out tool.Outcome
-		err := g.Run.execute(ctx, func(ctx context.Context) (err error) {
-			out, err = safely(ctx, g, runner, effector(g))
-			profiled(g, out)
-			out, err = endProgram(ctx, g, out, err)
+		err := p.Run.execute(ctx, func(ctx context.Context) (err error) {
+			out, err = p.run(ctx, runner, p.effector())
+			p.emitProfile(out)
+			out, err = p.endProgram(ctx, out, err)
 			return err
 		})
-		g.program.ended(g, nil, err) // if it was not executed
+		p.emitEnd(nil, err) // if it was not executed
 		return out, err
 	default:
-		ctx = g.wall.Open(ctx)
-		defer g.wall.Stop()
-		g.Run.gate.Inflight.Watch(&g.wall)
-		defer g.Run.gate.Inflight.Forget(&g.wall)
+		ctx = p.wall.Open(ctx)
+		defer p.wall.Stop()
+		p.Run.gate.Inflight.Watch(&p.wall)
+		defer p.Run.gate.Inflight.Forget(&p.wall)
 	}
-	out, err := safely(ctx, g, runner, effector(g))
-	profiled(g, out)
-	return endProgram(ctx, g, out, err)
+	out, err := p.run(ctx, runner, p.effector())
+	p.emitProfile(out)
+	return p.endProgram(ctx, out, err)
 }
 
 // effector returns what carries out the effects of a program.
-func effector(g *Pass) tool.Effector {
-	within := g.program.Within
+func (p *Pass) effector() tool.Effector {
+	within := p.program.Within
 	if within == nil {
-		return g.perform
+		return p.perform
 	}
 	return func(ctx context.Context, e tool.Effect) (tool.Outcome, error) {
 		ctx, done := within(ctx, e.Func)
 		defer done()
-		return g.perform(ctx, e)
+		return p.perform(ctx, e)
 	}
 }
 
 // endProgram ends the record of a program, or parks its run.
-func endProgram(ctx context.Context, g *Pass, out tool.Outcome, err error) (tool.Outcome, error) {
+func (p *Pass) endProgram(ctx context.Context, out tool.Outcome, err error) (tool.Outcome, error) {
 	if err == nil {
-		out.Value, err = g.tool.CheckResult(out.Value)
+		out.Value, err = p.tool.CheckResult(out.Value)
 	}
 	if err == nil {
-		err = g.call.Limits.CheckResult(out.Value)
+		err = p.call.Limits.CheckResult(out.Value)
 	}
-	if g.above == nil {
+	if p.above == nil {
 		reason := ""
-		if g.program.Reason != nil {
-			reason = g.program.Reason(out.Value, err)
+		if p.program.Reason != nil {
+			reason = p.program.Reason(out.Value, err)
 		}
-		err = g.Run.end(ctx, reason, out, err)
+		err = p.Run.end(ctx, reason, out, err)
 	}
 	if err != nil {
-		err = g.Run.callError(err, g.above)
+		err = p.Run.callError(err, p.above)
 	}
-	g.program.ended(g, out.Value, err) // if it is part of another run
+	p.emitEnd(out.Value, err) // if it is part of another run
 	return out, err
 }
 
-// ended emits the RunEnd of a program, once, if its RunStart was emitted.
-func (p *Program) ended(g *Pass, v value.Value, err error) {
-	if p == nil || p.started.IsZero() {
+// emitEnd emits the RunEnd of a program, once, if its RunStart was emitted.
+func (p *Pass) emitEnd(v value.Value, err error) {
+	program := p.program
+	if program == nil || program.started.IsZero() {
 		return
 	}
 	end := tool.RunEnd{Success: err == nil}
 	switch {
-	case p.End != nil:
-		end = p.End(v, err)
+	case program.End != nil:
+		end = program.End(v, err)
 	case err != nil:
 		end.Error = value.ErrorOf(err, value.Failed).Message()
 	}
-	if end.Reason == "" && p.Reason != nil {
-		end.Reason = p.Reason(v, err)
+	if end.Reason == "" && program.Reason != nil {
+		end.Reason = program.Reason(v, err)
 	}
-	end.Waited = g.waited.sum()
-	end.Duration = time.Since(p.started) - end.Waited
-	p.started = time.Time{}
-	report(g, end)
+	end.Waited = p.waited.sum()
+	end.Duration = time.Since(program.started) - end.Waited
+	program.started = time.Time{}
+	p.report(end)
 }

@@ -43,12 +43,12 @@ func (s *step) recall(ctx context.Context) (out tool.Outcome, done bool, err err
 		return out, true, err
 	}
 	if err := staged.restage(ctx); err != nil {
-		return out, true, unbegun(ctx, s, err)
+		return out, true, s.unbegun(ctx, err)
 	}
 	if what == history.Begun && !entry.NotDone() {
 		out, done, err := s.mayRepeat(ctx)
 		if err != nil || done {
-			return out, true, conclude(ctx, s, out, err, false)
+			return out, true, s.conclude(ctx, out, err, false)
 		}
 	}
 	return out, false, nil
@@ -70,10 +70,10 @@ func (s *step) answer(ctx context.Context, entry *history.Entry) (tool.Outcome, 
 	}
 	p.recovery.addSeen(s, entry)
 	if p.Run.record.Live() {
-		spend(s, entry)
+		s.spend(entry)
 	}
 	err := entryError(entry)
-	if subjectOf(p).heard() {
+	if p.subject().heard() {
 		e := echo{p}
 		e.calls(s, entry.Outcome.Value, err)
 		e.entry(entry)
@@ -126,7 +126,7 @@ func (t *recovery) addSeen(s *step, entry *history.Entry) {
 			continue
 		}
 		a := answered{c.Target, s, entry.Outcome.Value, entry.Err != nil}
-		if slices.ContainsFunc(t.unstaged, func(w answered) bool { return writesTo(w.by, c.Target) }) {
+		if slices.ContainsFunc(t.unstaged, func(w answered) bool { return w.by.writesTo(c.Target) }) {
 			t.unstaged = append(t.unstaged, a)
 		} else {
 			t.seen = append(t.seen, a)
@@ -135,7 +135,7 @@ func (t *recovery) addSeen(s *step, entry *history.Entry) {
 }
 
 // writesTo reports whether an effect has a path among its targets.
-func writesTo(s *step, path string) bool {
+func (s *step) writesTo(path string) bool {
 	takes, _ := targets(s.fn, s.effect)
 	return slices.ContainsFunc(takes, func(c tool.Capability) bool { return c.Target == path })
 }

@@ -196,7 +196,7 @@ func (r *Run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 			WithHint("to undo the run: cassidy runs undo %s; in Go, call Host.Undo", r.ID)
 	}
 	if r.root != nil {
-		r.root.program.ended(r.root, out.Value, err)
+		r.root.emitEnd(out.Value, err)
 	}
 	switch {
 	case why != "":
@@ -204,7 +204,7 @@ func (r *Run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 		if f, ok := r.waits.Failed(); ok { // the reason is recorded anyway
 			_ = r.note(ctx, f.StepPath, value.NewDict("failed", clip(value.ErrorOf(f.Err, value.Failed).Message())))
 		}
-		return park(ctx, r, why, err)
+		return r.park(ctx, why, err)
 	case interrupts(err) && r.record.Keeps() && r.stuck.Load() != nil:
 		return r.endStuck(ctx)
 	case interrupts(err): // the record stays as it is: the run can be resumed
@@ -219,7 +219,7 @@ func (r *Run) end(ctx context.Context, reason string, out tool.Outcome, err erro
 }
 
 // park parks the run, and returns err or the error of the record.
-func park(ctx context.Context, r *Run, why value.LimitName, err error) error {
+func (r *Run) park(ctx context.Context, why value.LimitName, err error) error {
 	if failure := r.record.Park(ctx, string(why), r.waits.Wake()); failure != nil {
 		_ = r.record.Close() // it can be resumed from what was recorded
 		return Unrecorded(failure)

@@ -71,11 +71,11 @@ func (s *step) sleep(ctx context.Context, d time.Duration) error {
 			return err
 		}
 		rest := max(0, until.Sub(r.gate.Clock()))
-		if counts(s, d) {
+		if s.counts(d) {
 			s.of.wall.Spend(d - rest)
 		}
 		if rest > maxSleep && r.Parks {
-			if left := s.of.wall.Left(); counts(s, d) && rest > left {
+			if left := s.of.wall.Left(); s.counts(d) && rest > left {
 				return value.Errorf(value.Timeout, "cannot sleep for %v: the call times out in %v", d, left.Round(time.Second)).WithLimit(value.LimitWall).
 					WithHint("declare a longer timeout, or sleep in a workflow")
 			}
@@ -97,13 +97,13 @@ const noteUntil, noteFor = "until", "for"
 
 // counts reports whether a sleep of d counts as time of its call. One that parks the run does
 // if the tool declares a timeout: the default is for calls that keep a process.
-func counts(s *step, d time.Duration) bool {
+func (s *step) counts(d time.Duration) bool {
 	return d <= maxSleep || !s.of.Run.Parks || s.of.tool.Timeout > 0
 }
 
 // spend takes what a recorded effect has used from the bounds of its call: its time, and one of the HTTP requests if it
 // made any. Waiting for a person, a model or another call takes no time.
-func spend(s *step, entry *history.Entry) {
+func (s *step) spend(entry *history.Entry) {
 	if strings.HasPrefix(s.effect.Func, "http.") && value.KindOf(entryError(entry)) != value.Limit {
 		s.of.quota.requests.Add(1)
 	}
@@ -114,7 +114,7 @@ func spend(s *step, entry *history.Entry) {
 	took := entry.Settled.Sub(entry.Intended)
 	for _, n := range entry.Notes {
 		if n.Has(noteUntil) { // its process may have ended meanwhile
-			if took = time.Duration(n.Int(noteFor)); !counts(s, took) {
+			if took = time.Duration(n.Int(noteFor)); !s.counts(took) {
 				return
 			}
 		}

@@ -19,7 +19,7 @@ func (s *step) askPerson(ctx context.Context, text string, confirm bool, timeout
 		kind, who = tool.QuestionConfirm, "the tool asks for yes or no"
 	}
 	q := tool.Question{Kind: kind, Text: text, Why: who, Capabilities: s.takes}
-	return askQuestion(ctx, s, q, s.of.Run.gate.Ask, reasonQuestion, timeout)
+	return s.askQuestion(ctx, q, s.of.Run.gate.Ask, reasonQuestion, timeout)
 }
 
 // liveKey is the key of the [askFunc] that is asked what cannot wait.
@@ -50,8 +50,8 @@ func liveAsker(ctx context.Context, first askFunc) askFunc {
 	}
 }
 
-// formsOf returns the Form of the [tool.Grant]: nil if nobody can be asked and the run cannot wait.
-func formsOf(ctx context.Context, s *step) func(ctx context.Context, text string, form *value.Dict, live bool) (*value.Dict, error) {
+// forms returns the Form of the [tool.Grant]: nil if nobody can be asked and the run cannot wait.
+func (s *step) forms(ctx context.Context) func(ctx context.Context, text string, form *value.Dict, live bool) (*value.Dict, error) {
 	r := s.of.Run
 	waits := r.Parks && r.record.Keeps()
 	if !waits && liveAsker(ctx, r.gate.Ask) == nil {
@@ -68,7 +68,7 @@ func formsOf(ctx context.Context, s *step) func(ctx context.Context, text string
 				return nil, err
 			}
 		}
-		answer, err := askQuestion(ctx, s, q, ask, why, 0)
+		answer, err := s.askQuestion(ctx, q, ask, why, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +98,7 @@ func (s *step) mayRepeat(ctx context.Context) (out tool.Outcome, done bool, err 
 		q.Capabilities = s.takes
 	}
 	for tries := 1; ; tries++ {
-		answer, err := askQuestion(ctx, s, q, s.of.Run.gate.Ask, reasonUnknownOutcome, 0)
+		answer, err := s.askQuestion(ctx, q, s.of.Run.gate.Ask, reasonUnknownOutcome, 0)
 		said, is := answer.(reported)
 		switch {
 		case err != nil || answer == true:
@@ -108,7 +108,7 @@ func (s *step) mayRepeat(ctx context.Context) (out tool.Outcome, done bool, err 
 		}
 		if out.Value, err = said.result(s.fn); err == nil {
 			s.of.allowed(decision{what: e.Func, at: e.StepPath, takes: s.takes, by: said.By, pos: e.Pos, why: strings.TrimSuffix("it was reported as done: "+said.Why, ": ")})
-			return out, true, markEffect(ctx, s, out, nil)
+			return out, true, s.mark(ctx, out, nil)
 		}
 		q.Why = "the reported result is invalid: " + value.ErrorOf(err, value.Invalid).Message()
 		if tries > 1 { // each is a question of its own
@@ -139,7 +139,7 @@ func (s *step) isReported(ctx context.Context) bool {
 // askQuestion asks a question of an effect with asker, which may be nil, and parks the run for the reason
 // why if nobody answers; without a reason it fails. After the timeout, which is that of the host if it is
 // 0, the error is of kind Timeout.
-func askQuestion(ctx context.Context, s *step, q tool.Question, asker askFunc, why value.LimitName, timeout time.Duration) (value.Value, error) {
+func (s *step) askQuestion(ctx context.Context, q tool.Question, asker askFunc, why value.LimitName, timeout time.Duration) (value.Value, error) {
 	p, at := s.of, s.effect.StepPath
 	q.Tool, q.Func, q.Args, q.Reasoning = p.tool.Name, s.effect.Func, s.effect.Args, p.call.Reasoning
 	answer, open, err := p.Run.answer(ctx, at, func(asked *history.Asked) bool {

@@ -8,20 +8,21 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// calledKey is the key of the [called] in the context of a call that is in the middleware
+// requestKey is the key of the [Request] in the context of a call that is in the middleware
 // of a gate.
-type calledKey struct{ gate *Gate }
+type requestKey struct{ gate *Gate }
 
-// A called is a call before its tool is looked up.
-type called struct {
-	run   *Run
-	above *Pass
-	call  tool.Call
-	check func(ctx context.Context, name string) error // refuses a tool; nil refuses none
-	again int                                          // how often it is made again if others have changed its files
-	turn  func()                                       // waits for the turn of the call to be made again; or nil
-	once  *singleCall                                  // for a call of a recorded run with middleware; else nil
-	wraps []Middleware                                 // those of the programs above that are still to be called, the outermost last
+// A Request is a call before its tool is looked up.
+type Request struct {
+	run    *Run
+	above  *Pass
+	call   tool.Call
+	check  func(ctx context.Context, name string) error // refuses a tool; nil refuses none
+	again  int                                          // how often it is made again if others have changed its files
+	turn   func()                                       // waits for the turn of the call to be made again; or nil
+	inside bool                                         // the middleware has passed it on
+	once   *singleCall                                  // for a call of a recorded run with middleware; else nil
+	wraps  []Middleware                                 // those of the programs above that are still to be called, the outermost last
 }
 
 // A Middleware wraps calls.
@@ -30,7 +31,7 @@ type Middleware func(next func(context.Context, *tool.Call) (tool.Result, error)
 // ToolsOf returns the tools of the run whose call is in a middleware or a handler with a context, or
 // nil if there is none.
 func (g *Gate) ToolsOf(ctx context.Context) Tools {
-	if of, ok := ctx.Value(calledKey{g}).(called); ok {
+	if of, ok := ctx.Value(requestKey{g}).(Request); ok {
 		return of.run.tools
 	}
 	if o := g.origin(ctx); o != nil {
@@ -39,8 +40,8 @@ func (g *Gate) ToolsOf(ctx context.Context) Tools {
 	return nil
 }
 
-// wrapsOf returns the middleware of the programs at and above a pass, the outermost last.
-func wrapsOf(p *Pass) (list []Middleware) {
+// middleware returns the middleware of the programs at and above a pass, the outermost last.
+func (p *Pass) middleware() (list []Middleware) {
 	for ; p != nil; p = p.above {
 		if p.program != nil && p.program.Middleware != nil {
 			list = append(list, p.program.Middleware)
@@ -51,7 +52,7 @@ func wrapsOf(p *Pass) (list []Middleware) {
 
 // Innermost makes the call that a middleware passes on.
 func (g *Gate) Innermost(ctx context.Context, c *tool.Call) (tool.Result, error) {
-	of, ok := ctx.Value(calledKey{g}).(called)
+	of, ok := ctx.Value(requestKey{g}).(Request)
 	switch {
 	case c == nil:
 		return Failed(value.Errorf(value.Internal, "a middleware called next with a nil call"))
@@ -64,32 +65,31 @@ func (g *Gate) Innermost(ctx context.Context, c *tool.Call) (tool.Result, error)
 	if last := len(of.wraps) - 1; last >= 0 {
 		wrap := of.wraps[last]
 		of.wraps = of.wraps[:last]
-		return wrap(g.Innermost)(context.WithValue(ctx, calledKey{g}, of), &of.call)
+		return wrap(g.Innermost)(context.WithValue(ctx, requestKey{g}, of), &of.call)
 	}
+	of.inside = true
 	if of.once == nil {
-		return of.made(ctx)
+		return of.Make(ctx)
 	}
-	result, err := of.once.Make(&of.call, func() (tool.Result, error) { return of.made(ctx) })
+	result, err := of.once.Make(&of.call, func() (tool.Result, error) { return of.Make(ctx) })
 	if err != nil && result.Error == "" {
 		return Failed(err)
 	}
 	return result, err
 }
 
-// Call makes a call as the root of the run, through the middleware of the host.
-func (r *Run) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
-	return called{run: r, call: c, again: maxAgain}.through(ctx)
-}
+// Root returns the request for the root call of the run.
+func (r *Run) Root(c tool.Call) Request { return Request{run: r, call: c, again: maxAgain} }
 
-// Call makes a call for the call of the pass, through the middleware of the host.
-func (p *Pass) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
-	return called{run: p.Run, above: p, call: c, again: maxAgain}.through(ctx)
+// Below returns the request for a call that the call of the pass makes.
+func (p *Pass) Below(c tool.Call) Request {
+	return Request{run: p.Run, above: p, call: c, again: maxAgain}
 }
 
 // Durable makes the call whose run this is. If check, which may be nil, refuses the tool, the
 // run stays as it was.
 func (r *Run) Durable(ctx context.Context, c tool.Call, check func(ctx context.Context, tool string) error) (result tool.Result, err error) {
-	of := called{run: r, call: c, again: maxAgain}
+	of := r.Root(c)
 	of.call.ID, of.call.StepPath = r.ID, tool.StepPath{1}
 	var refused error
 	if check != nil {
@@ -99,9 +99,9 @@ func (r *Run) Durable(ctx context.Context, c tool.Call, check func(ctx context.C
 		}
 	}
 	err = r.execute(ctx, func(ctx context.Context) error {
-		if result, err = of.through(ctx); err != nil && refused != nil {
+		if result, err = of.Make(ctx); err != nil && refused != nil {
 			why := cmp.Or(Repairable(value.ErrorOf(refused, value.Failed)), reasonUnavailable)
-			return park(context.WithoutCancel(ctx), r, why, refused)
+			return r.park(context.WithoutCancel(ctx), why, refused)
 		}
 		if value.KindOf(err) == value.NotFound && r.root == nil && err != nil && check == nil { // of a new run: nothing was begun that could be repaired
 			unknown := *value.ErrorOf(err, value.Failed)
@@ -116,16 +116,8 @@ func (r *Run) Durable(ctx context.Context, c tool.Call, check func(ctx context.C
 	return result, nil
 }
 
-// through makes the call, through the middleware if there is one.
-func (of called) through(ctx context.Context) (tool.Result, error) {
-	if of.wraps = wrapsOf(of.above); of.run.gate.Middleware == nil && of.wraps == nil {
-		return of.made(ctx)
-	}
-	return of.wrapped(ctx)
-}
-
-// wrapped makes the call through the middleware.
-func (of called) wrapped(ctx context.Context) (result tool.Result, err error) {
+// makeWrapped makes the call through the middleware.
+func (of Request) makeWrapped(ctx context.Context) (result tool.Result, err error) {
 	r, c := of.run, of.call
 	if r.record.Keeps() {
 		of.once = &singleCall{}
@@ -139,7 +131,7 @@ func (of called) wrapped(ctx context.Context) (result tool.Result, err error) {
 	if outermost == nil {
 		outermost = r.gate.Innermost
 	}
-	if result, err = outermost(context.WithValue(ctx, calledKey{r.gate}, of), &c); err != nil {
+	if result, err = outermost(context.WithValue(ctx, requestKey{r.gate}, of), &c); err != nil {
 		e := value.ErrorOf(err, value.Failed)
 		if result.Error == "" {
 			result = tool.Fail(e, result.Usage)
