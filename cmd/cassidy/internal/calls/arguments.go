@@ -137,11 +137,11 @@ func Usage(t *tool.Tool) string {
 	return strings.Join(parts, " ")
 }
 
-// ExampleHint returns an error of [tool.Tool.Check] with its example of a call as on the
-// command line, after the words before.
+// ExampleHint returns an error with the example of a call of [tool.Tool.Check] as on the
+// command line, after the words before. It returns other errors, and nil, as they are.
 func ExampleHint(err error, t *tool.Tool, before string) error {
 	e := value.ErrorOf(err, value.Invalid)
-	if e.Hint != "Example: "+t.CallText(t.ExampleArgs()) {
+	if e == nil || e.Hint != "Example: "+t.CallText(t.ExampleArgs()) {
 		return err
 	}
 	return e.WithHint("%s%s%s", before, t.Name, ShellArgs(t.ExampleArgs()))

@@ -52,16 +52,13 @@ func (c *command) runTool(ctx *cli.Context, h *host.Host) error {
 	if ui.IsTerminal(c.Err) {
 		c.About = t.Name
 	}
-	call := t.FailedCall(args)
-	if _, err := t.Check(args); err != nil {
-		return calls.Failed(c.App, call, calls.ExampleHint(err, &t.Tool, "cassidy tool run "))
-	}
 	var opts []host.CallOption
 	if c.Records {
 		opts = append(opts, host.Durable(agent.NewID()))
 	}
-	_, err = calls.Run(c.App, ctx, h, call, func(ctx context.Context, mode trace.Mode) (tool.Result, error) {
-		return h.Call(ctx, tool.Call{Tool: t.Name, Args: args, Caller: tool.ByPerson, Trace: mode}, opts...)
+	_, err = calls.Run(c.App, ctx, h, t.FailedCall(args), func(ctx context.Context, mode trace.Mode) (tool.Result, error) {
+		result, err := h.Call(ctx, tool.Call{Tool: t.Name, Args: args, Caller: tool.ByPerson, Trace: mode}, opts...)
+		return result, calls.ExampleHint(err, &t.Tool, "cassidy tool run ")
 	})
 	return err
 }
