@@ -46,21 +46,24 @@ func (p *pins) pin(name string, t *pinned) {
 
 // Find implements [gate.Tools] for a recorded run.
 func (p *pins) Find(ctx context.Context, name string, at tool.StepPath) (*gate.Callee, tool.Runner, error) {
-	current, runner, err := p.catalog.Find(ctx, name, at)
+	current, err := p.lookup(name)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pin := p.tools[tool.Key(name)]
 	switch {
-	case pin == nil && (err != nil || current.Refusal != nil):
-		return current, runner, err
-	case pin == nil:
+	case pin == nil && err != nil:
+		return nil, nil, err
+	case pin != nil && err != nil:
+		return p.trusted(ctx, pin, nil, nil, err)
+	case pin != nil:
+		return p.trusted(ctx, pin, current.callee, current.run, nil)
+	case current.callee.Refusal == nil:
 		if err := p.keep(ctx, at, current); err != nil {
 			return nil, nil, err
 		}
-		p.pin(name, &pinned{hash: current.Hash})
-		return current, runner, nil
+		p.pin(name, &pinned{hash: current.callee.Hash})
 	}
-	return p.trusted(ctx, pin, current, runner, err)
+	return current.callee, current.run, nil
 }
 
 // Lookup implements [gate.Tools] for a recorded run.
@@ -108,14 +111,13 @@ func (p *pins) pinned(ctx context.Context, pin *pinned, current *gate.Callee, ru
 }
 
 // keep records the note of a tool, with its script, so that the run can be resumed with it.
-func (p *pins) keep(ctx context.Context, at tool.StepPath, t *gate.Callee) error {
-	o, err := p.lookup(t.Name)
-	if err != nil || o.load == nil || len(at) == 0 {
+func (p *pins) keep(ctx context.Context, at tool.StepPath, t *offered) error {
+	if t.load == nil || len(at) == 0 {
 		return nil // it is written in Go
 	}
-	s, err := o.load()
+	s, err := t.load()
 	if err != nil {
 		return err
 	}
-	return gate.Unrecorded(p.record.Note(ctx, at, note(t, s)))
+	return gate.Unrecorded(p.record.Note(ctx, at, note(t.callee, s)))
 }
