@@ -3,7 +3,6 @@ package cassidy
 import (
 	"context"
 
-	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -69,8 +68,8 @@ type (
 
 	// Module is a group of functions for scripts; see [tool.Module].
 	Module = tool.Module
-	// AgentDefinition is what an agent file defines; see [agentfile.Definition].
-	AgentDefinition = agentfile.Definition
+	// AgentDefinition is what an agent file defines; see [tool.Agent].
+	AgentDefinition = tool.Agent
 	// Capability is something that a tool may be granted; see [tool.Capability].
 	Capability = tool.Capability
 	// Rule allows, denies or asks for what tools want to do; see [tool.Rule].

@@ -199,7 +199,7 @@ func (f *finder) agents(src Source) []AgentDefinition {
 	var list []AgentDefinition
 	for i := range files {
 		if files[i].Usable() == nil {
-			list = append(list, files[i].Definition)
+			list = append(list, files[i].Agent)
 		}
 	}
 	return list

@@ -13,7 +13,7 @@ import (
 )
 
 // parse reads a file with a description and these lines.
-func parse(lines ...string) (agentfile.Definition, []string, error) {
+func parse(lines ...string) (tool.Agent, []string, error) {
 	return agentfile.Parse("helper", ".cassidy/agents/helper.md", "---\ndescription: Helps\n"+strings.Join(lines, "\n")+"\n---\nBe brief.\n")
 }
 
@@ -33,7 +33,7 @@ func TestParse(t *testing.T) {
 	}
 	one := 1.0
 	file := ".cassidy/agents/other.md"
-	want := agentfile.Definition{
+	want := tool.Agent{
 		Name: "reviewer", Description: "Reviews code", Path: file, Prompt: "Read it.\\u001b[2J\n---\nEnd.", Model: "openai:gpt-x", Effort: "high", Temperature: &one,
 		Policy: "review", Tools: []string{"read_file", "@files"}, Without: []string{"write_file", "edit_file"}, Iterations: 7,
 		Rules: []tool.Rule{
@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 			{Verdict: tool.Ask, Tool: "deploy", Capability: tool.Capability{Name: "http"}, Source: file},
 		},
 		Schema: value.NewDict("type", "array", "items", value.NewDict("type", "string")),
-		Limits: agentfile.Limits{CostUSD: 0.5, Requests: 3, Tokens: 1000, ToolCalls: 4, Time: 5 * time.Minute}, Mode: "subagent", Hidden: true,
+		Limits: tool.AgentLimits{CostUSD: 0.5, Requests: 3, Tokens: 1000, ToolCalls: 4, Time: 5 * time.Minute}, Mode: "subagent", Hidden: true,
 	}
 	same := cmp.Comparer(func(a, b *value.Dict) bool { return value.Equal(a, b) })
 	if diff := cmp.Diff(want, d, same); diff != "" {
@@ -52,7 +52,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := value.ToGo[agentfile.Definition](v)
+	again, err := value.ToGo[tool.Agent](v)
 	if diff := cmp.Diff(want, again, same); err != nil || diff != "" {
 		t.Errorf("read from the record: %v (-want +got):\n%s", err, diff)
 	}
@@ -196,15 +196,15 @@ func TestParseRefused(t *testing.T) {
 
 func TestOffers(t *testing.T) {
 	for _, c := range []struct {
-		d    agentfile.Definition
+		d    tool.Agent
 		want string
 	}{
-		{agentfile.Definition{}, "read_file write-file db_query"},
-		{agentfile.Definition{Tools: []string{}}, ""},
-		{agentfile.Definition{Tools: []string{"read-file", "db_*"}}, "read_file db_query"},
-		{agentfile.Definition{Tools: []string{"@files"}, Without: []string{"write_file"}}, "read_file"},
-		{agentfile.Definition{Without: []string{"*_file"}}, "db_query"},
-		{agentfile.Definition{Tools: []string{"[", "preset:read_only"}}, ""},
+		{tool.Agent{}, "read_file write-file db_query"},
+		{tool.Agent{Tools: []string{}}, ""},
+		{tool.Agent{Tools: []string{"read-file", "db_*"}}, "read_file db_query"},
+		{tool.Agent{Tools: []string{"@files"}, Without: []string{"write_file"}}, "read_file"},
+		{tool.Agent{Without: []string{"*_file"}}, "db_query"},
+		{tool.Agent{Tools: []string{"[", "preset:read_only"}}, ""},
 	} {
 		var got []string
 		for _, one := range []tool.Tool{{Name: "read_file", Group: "files"}, {Name: "write-file", Group: "files"}, {Name: "db_query"}} {

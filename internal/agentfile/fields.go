@@ -17,7 +17,7 @@ import (
 
 // A parser reads the front matter of one file.
 type parser struct {
-	to       *Definition
+	to       *tool.Agent
 	meta     string
 	warnings []string
 }
@@ -29,10 +29,10 @@ func (p *parser) warn(format string, args ...any) {
 // readers returns the fields of the front matter. Those of Claude Code and opencode have the names
 // that these programs use.
 func readers() map[string]func(*parser, string, value.Value) error {
-	text := func(to func(d *Definition) *string) func(*parser, string, value.Value) error {
+	text := func(to func(d *tool.Agent) *string) func(*parser, string, value.Value) error {
 		return func(p *parser, name string, v value.Value) error { return p.text(name, v, to(p.to)) }
 	}
-	flag := func(to func(d *Definition) *bool) func(*parser, string, value.Value) error {
+	flag := func(to func(d *tool.Agent) *bool) func(*parser, string, value.Value) error {
 		return func(p *parser, name string, v value.Value) (err error) {
 			*to(p.to), err = boolOf(name, v)
 			return err
@@ -46,12 +46,12 @@ func readers() map[string]func(*parser, string, value.Value) error {
 	}
 	const unsupported = "cassidy does not support it"
 	return map[string]func(*parser, string, value.Value) error{
-		"name":            text(func(d *Definition) *string { return &d.Name }),
-		"description":     text(func(d *Definition) *string { return &d.Description }),
+		"name":            text(func(d *tool.Agent) *string { return &d.Name }),
+		"description":     text(func(d *tool.Agent) *string { return &d.Description }),
 		"model":           (*parser).model,
-		"effort":          text(func(d *Definition) *string { return &d.Effort }),
+		"effort":          text(func(d *tool.Agent) *string { return &d.Effort }),
 		"temperature":     (*parser).temperature,
-		"policy":          text(func(d *Definition) *string { return &d.Policy }),
+		"policy":          text(func(d *tool.Agent) *string { return &d.Policy }),
 		"tools":           (*parser).tools,
 		"disallowedTools": (*parser).disallowed,
 		"permissions":     (*parser).permissions,
@@ -62,8 +62,8 @@ func readers() map[string]func(*parser, string, value.Value) error {
 		"output_schema":   (*parser).schema,
 		"limits":          (*parser).limits,
 		"mode":            (*parser).mode,
-		"hidden":          flag(func(d *Definition) *bool { return &d.Hidden }),
-		"disable":         flag(func(d *Definition) *bool { return &d.Disabled }),
+		"hidden":          flag(func(d *tool.Agent) *bool { return &d.Hidden }),
+		"disable":         flag(func(d *tool.Agent) *bool { return &d.Disabled }),
 		"color":           func(*parser, string, value.Value) error { return nil },
 		"hooks":           unused("hooks of agent files are never run"),
 		"skills":          unused(unsupported),
@@ -177,7 +177,7 @@ func (p *parser) mode(name string, v value.Value) error {
 	if err := p.text(name, v, &p.to.Mode); err != nil {
 		return err
 	}
-	modes := []string{ModeAll, ModePrimary, ModeSubagent}
+	modes := []string{tool.AgentModeAll, tool.AgentModePrimary, tool.AgentModeSubagent}
 	if !slices.Contains(modes, p.to.Mode) {
 		return value.Errorf(value.Invalid, "unknown mode %q%s", p.to.Mode, value.DidYouMean(p.to.Mode, modes)).WithHint("use one of: \"%s\"", strings.Join(modes, `", "`))
 	}

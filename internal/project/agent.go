@@ -25,7 +25,7 @@ const (
 
 // An Agent is an agent file of a project or of its user.
 type Agent struct {
-	agentfile.Definition
+	tool.Agent
 	Location tool.Location
 	trust.Status
 	Warnings []string // what is ignored
@@ -114,7 +114,7 @@ func readAgent(p trust.Place, files fs.FS, name string) (a Agent, err error) {
 		return a, err
 	}
 	a.text, a.Location, a.Status = text, p.Location, p.Status(trust.KindAgent, name, tool.HashBytes([]byte(text)))
-	a.Definition, a.Warnings, err = agentfile.Parse(strings.TrimSuffix(name, ".md"), path.Join(p.Shown, name), text)
+	a.Agent, a.Warnings, err = agentfile.Parse(strings.TrimSuffix(name, ".md"), path.Join(p.Shown, name), text)
 	return a, err
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
@@ -146,10 +145,10 @@ type Options struct {
 	// As is what an agent file defines of this agent: instructions, tools that it may have of
 	// Tools, rules and limits. Fields above that are not set are set to those of As, except the
 	// Model.
-	As *agentfile.Definition
+	As *tool.Agent
 	// Agents are the agents that the tool of [Register] can start by their names. Default:
 	// [host.Host.Agents], as it is when the agent is made; an empty list means none.
-	Agents []agentfile.Definition
+	Agents []tool.Agent
 	// Models opens a model by the name that an agent file or a policy has. Nil opens none. A model
 	// that is an io.Closer is closed at the end of the turn, or of the agent, for which it was
 	// opened. In a turn, a policy opens a model once.

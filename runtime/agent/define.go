@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/roster"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/stub"
@@ -44,7 +43,7 @@ func (o *Options) name(ctx context.Context, h *host.Host, name string, opened *o
 
 // become makes the options those of an agent that is started by its name. What its definition
 // sets takes precedence over what the caller has.
-func (o *Options) become(ctx context.Context, d *agentfile.Definition, opened *openedModels) error {
+func (o *Options) become(ctx context.Context, d *tool.Agent, opened *openedModels) error {
 	o.As = d
 	o.Effort, o.Temperature = cmp.Or(d.Effort, o.Effort), cmp.Or(d.Temperature, o.Temperature)
 	if d.Iterations > 0 {
@@ -93,7 +92,7 @@ func (a *Agent) findAgents() {
 		}
 		agents = a.host.Agents()
 	}
-	a.opts.Agents = append([]agentfile.Definition{}, agents...)
+	a.opts.Agents = append([]tool.Agent{}, agents...)
 	for i := range a.opts.Agents {
 		a.opts.Agents[i] = a.opts.withPolicy(a.opts.Agents[i])
 	}
@@ -102,7 +101,7 @@ func (a *Agent) findAgents() {
 
 // withPolicy adds the script of the policy, unless that is built in. A policy that is not found
 // fails when the agent starts.
-func (o *Options) withPolicy(d agentfile.Definition) agentfile.Definition {
+func (o *Options) withPolicy(d tool.Agent) tool.Agent {
 	if d.Policy == "" || d.Script != nil || o.Policies == nil {
 		return d
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/hooks"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -38,8 +38,8 @@ type Settings struct {
 	Schema             *value.Dict     `json:"schema,omitempty"`
 	Hooks              []hooks.File    `json:"hooks,omitempty"`
 
-	As     *agentfile.Definition  `json:"as,omitempty"`
-	Agents []agentfile.Definition `json:"agents,omitzero"` // as they were when the run began
+	As     *tool.Agent  `json:"as,omitempty"`
+	Agents []tool.Agent `json:"agents,omitzero"` // as they were when the run began
 }
 
 // settings returns the settings of the options.

@@ -17,7 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/events"
@@ -60,7 +59,7 @@ type Options struct {
 	Reserved []string
 	// Agents returns the agents that the files of a source define; see [Host.Agents]. Nil
 	// means that there are none.
-	Agents func(src toolset.Source) []agentfile.Definition
+	Agents func(src toolset.Source) []tool.Agent
 	// Workflow finds a workflow of a source by its name, in either spelling. It fails with
 	// kind NotFound for an unknown name. It is called concurrently. Nil finds nothing.
 	Workflow func(ctx context.Context, src toolset.Source, name string) (Workflow, error)
@@ -333,7 +332,7 @@ func (h *Host) Tool(name string) (toolset.Info, error) {
 }
 
 // Agents returns the agents that the trusted agent files of the source define, as they are now.
-func (h *Host) Agents() []agentfile.Definition {
+func (h *Host) Agents() []tool.Agent {
 	if err := h.valid(); err != nil {
 		return nil
 	}

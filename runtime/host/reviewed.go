@@ -1,7 +1,6 @@
 package host
 
 import (
-	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/gate"
 	"github.com/cassidy-run/cassidy/runtime/host/internal/rights"
@@ -18,8 +17,8 @@ import (
 
 // recordedTexts are the files in the options of a run, see agent.Settings.
 type recordedTexts struct {
-	As     *agentfile.Definition  `json:"as"`
-	Agents []agentfile.Definition `json:"agents"`
+	As     *tool.Agent  `json:"as"`
+	Agents []tool.Agent `json:"agents"`
 	Hooks  []struct {
 		Path string `json:"path"`
 	} `json:"hooks"`

@@ -36,7 +36,7 @@ func Faults(a *app.App, h *host.Host, f *project.Agent, replaced ...string) []*v
 	check("model", checkModel(a, h, f))
 	check("policy", checkPolicy(a, f))
 	check("effort", checkEffort(f.Effort))
-	check("tools", checkTools(&f.Definition, h))
+	check("tools", checkTools(&f.Agent, h))
 	return faults
 }
 
@@ -65,7 +65,7 @@ func checkEffort(effort string) error {
 }
 
 // checkTools returns an error if the file lists tools and none of them exists.
-func checkTools(d *agentfile.Definition, h *host.Host) error {
+func checkTools(d *tool.Agent, h *host.Host) error {
 	known := knownTools(h)
 	if len(d.Tools) == 0 || slices.ContainsFunc(d.Tools, known.has) {
 		return nil
@@ -75,7 +75,7 @@ func checkTools(d *agentfile.Definition, h *host.Host) error {
 }
 
 // UnknownTools returns a warning for each tool that an agent file names and that does not exist.
-func UnknownTools(d *agentfile.Definition, h *host.Host) []string {
+func UnknownTools(d *tool.Agent, h *host.Host) []string {
 	return knownTools(h).unknown(slices.Concat(d.Tools, d.Without))
 }
 
@@ -97,7 +97,7 @@ func knownTools(h *host.Host) *toolNames {
 func (k *toolNames) has(word string) bool {
 	exists := func(word string) bool {
 		return slices.Contains(k.names, tool.Key(word)) || slices.Contains(k.names, word) ||
-			slices.ContainsFunc(k.list, func(t toolset.Info) bool { return agentfile.Matches(word, &t.Tool) })
+			slices.ContainsFunc(k.list, func(t toolset.Info) bool { return tool.MatchesWord(word, &t.Tool) })
 	}
 	return exists(word) || slices.ContainsFunc(agentfile.Aliases(word), exists)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
-	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
@@ -34,10 +33,10 @@ func fillAgents(a *app.App, h *host.Host, o *agent.Options, root string) {
 		}
 		return m, nil
 	}
-	o.Agents = []agentfile.Definition{}
+	o.Agents = []tool.Agent{}
 	files, _ := project.Agents(root, a.Scope()) // agents list reports broken ones
 	for i := range files {
-		d := files[i].Definition
+		d := files[i].Agent
 		if files[i].Usable() != nil {
 			continue
 		}
@@ -55,7 +54,7 @@ func fillAgents(a *app.App, h *host.Host, o *agent.Options, root string) {
 
 // recordAgents returns the agents in the options of a run, after it has added those of the project
 // and its user if there are none.
-func recordAgents(a *app.App, h *host.Host, options *value.Dict) ([]agentfile.Definition, error) {
+func recordAgents(a *app.App, h *host.Host, options *value.Dict) ([]tool.Agent, error) {
 	const name = "agents" // see [agent.Settings]
 	if !options.Has(name) {
 		dir, root, err := a.WorkProject()
@@ -85,7 +84,7 @@ func readAgent(a *app.App, ctx *cli.Context, h *host.Host, o *agent.Options) (wo
 	if err == nil {
 		err = f.Usable()
 	}
-	if err == nil && f.Mode == agentfile.ModeSubagent {
+	if err == nil && f.Mode == tool.AgentModeSubagent {
 		err = value.Errorf(value.Denied, "the agent '%s' is only for other agents: its mode is %s", f.Name, f.Mode).WithHint(`write "mode: all" in %s`, f.Path)
 	}
 	if err == nil {
@@ -97,10 +96,10 @@ func readAgent(a *app.App, ctx *cli.Context, h *host.Host, o *agent.Options) (wo
 	if err != nil {
 		return "", err
 	}
-	for _, w := range append(f.Warnings, UnknownTools(&f.Definition, h)...) {
+	for _, w := range append(f.Warnings, UnknownTools(&f.Agent, h)...) {
 		a.Note("%s: %s", f.Path, w)
 	}
-	o.As = &f.Definition
+	o.As = &f.Agent
 	if word == "" {
 		if word, err = a.Models().Resolve(f.Model); err != nil {
 			err = value.ErrorOf(err, value.Invalid).WithOp("run the agent '" + f.Name + "'")
@@ -111,7 +110,7 @@ func readAgent(a *app.App, ctx *cli.Context, h *host.Host, o *agent.Options) (wo
 
 // ofFile returns the error of a model that cannot be opened. If an agent file has chosen it, the hint
 // names another choice.
-func ofFile(err error, as *agentfile.Definition, ctx *cli.Context) error {
+func ofFile(err error, as *tool.Agent, ctx *cli.Context) error {
 	if as == nil || as.Model == "" || ctx.String("model") != "" {
 		return err
 	}

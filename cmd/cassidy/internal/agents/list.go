@@ -11,7 +11,6 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
-	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -81,7 +80,7 @@ func stateOf(f *project.Agent, faults []*value.Error) string {
 // warnings returns what is ignored of an agent file, and which of its tools do not exist. The texts of an
 // untrusted file are not among them.
 func (c *agentsCommand) warnings(h *host.Host, f *project.Agent) []string {
-	return append(slices.Clone(f.Warnings), UnknownTools(&f.Definition, h)...)
+	return append(slices.Clone(f.Warnings), UnknownTools(&f.Agent, h)...)
 }
 
 // dict returns an agent as --json prints it.
@@ -130,7 +129,7 @@ func ruleText(r tool.Rule) string {
 	return r.Verdict.String() + " " + r.Capability.String()
 }
 
-func limitsDict(l agentfile.Limits) *value.Dict {
+func limitsDict(l tool.AgentLimits) *value.Dict {
 	d := &value.Dict{}
 	if l.CostUSD > 0 {
 		d.Put("cost", l.CostUSD)

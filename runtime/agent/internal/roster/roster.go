@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/internal/agentfile"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -18,7 +17,7 @@ import (
 // Of those, an agent that a file defines has only what the file selects; as is nil for another agent.
 // Select fails if a tool that is named is not ready; tools of a group or of "auto" that are not ready
 // are skipped.
-func Select(h *host.Host, words []string, f decision.Format, as *agentfile.Definition) ([]toolset.Info, error) {
+func Select(h *host.Host, words []string, f decision.Format, as *tool.Agent) ([]toolset.Info, error) {
 	tools, err := h.Select(words...)
 	if err != nil {
 		return nil, err
@@ -82,7 +81,7 @@ const Param = "agent"
 
 // Find returns the agent with a name that models and scripts may start, or nil for "". It fails
 // with kind NotFound.
-func Find(agents []agentfile.Definition, name string) (*agentfile.Definition, error) {
+func Find(agents []tool.Agent, name string) (*tool.Agent, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -109,7 +108,7 @@ const shown = 500
 
 // Introduce returns the tool agent as a model gets it: its description lists the agents that can be
 // named. Without any, it has no parameter for the name.
-func Introduce(t tool.Tool, agents []agentfile.Definition) tool.Tool {
+func Introduce(t tool.Tool, agents []tool.Agent) tool.Tool {
 	var lines []string
 	for i := range agents {
 		if d := &agents[i]; d.ForModels() && !d.Hidden {
