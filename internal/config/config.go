@@ -29,7 +29,8 @@ import (
 // default.
 type Config struct {
 	// ProjectOverridesPersonal lets a project's tool replace a personal one of the same
-	// name; otherwise neither is used. Only the user's config sets it.
+	// name; otherwise neither is used. Only the user's config sets it: a cloned project could
+	// replace the user's tools.
 	ProjectOverridesPersonal bool
 	// Sandbox configures where scripts run. Only the user's config sets it.
 	Sandbox SandboxConfig

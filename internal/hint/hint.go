@@ -18,6 +18,10 @@ import (
 //     variable of the environment or a path in a home folder is for people,
 //   - every other part is for everybody.
 //
+// The words decide, and not each of the hundreds of lines that write hints: nobody would notice a wrong choice
+// there, because nobody reads what a model gets. One test checks the hints of all packages. A part that is
+// taken for one for people by mistake is only missing for models.
+//
 // A model can do nothing with a part for people. It would repeat it as if it were its own advice,
 // or try to run it.
 type Audience uint8
@@ -83,7 +87,8 @@ func Trust(sources []string) string {
 	return "to trust what was read, if only people whom you trust can write it: " + AddCommand("trusted_sources", sources)
 }
 
-// AddCommand returns the command line that adds texts to a list of the user's config.
+// AddCommand returns the command line that adds texts to a list of the user's config. It does not set the
+// complete list: a question can be days old, and would drop what was added since.
 func AddCommand(field string, texts []string) string {
 	line := "cassidy config set --add " + field
 	for _, text := range texts {

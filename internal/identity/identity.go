@@ -29,8 +29,8 @@ type Mark struct {
 
 // An Identity is what a file or folder is, whatever its name: its number on the disk,
 // which another can get when it is gone, and the time when it was made. Fields are zero
-// where the system has none. The disk is not part of it: its number can change when the
-// system starts.
+// where the system has none: there, somebody who has the ID of a mark can imitate the folder.
+// The disk is not part of it: its number can change when the system starts.
 type Identity struct {
 	Number int64
 	Made   int64 // in nanoseconds

@@ -37,7 +37,8 @@ func Refuse(secrets func() []string) func(fs.FileInfo) error {
 var errSecret = errors.New("the file holds a secret of config.yaml, which models must not get")
 
 // SecretIn returns a file of a secret that a program which may read folders could read, and what its user can do: the file
-// is in one of them, or may be, as it has hard links. "" means that there is none.
+// is in one of them, or may be, as it has hard links. The program is then not started at all, because Landlock
+// allows whole folders and cannot leave out a file. "" means that there is none.
 func SecretIn(secrets []string, dirs []string) (file, hint string) {
 	for _, name := range secrets {
 		info, err := os.Stat(name)

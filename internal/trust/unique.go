@@ -53,7 +53,8 @@ func First[T any](what string, all []T, nameOf func(*T) Name) (kept []T, hidden 
 // Unique removes the items with conflicting names, and returns their errors: a custom
 // item never replaces a built-in one, and of two custom ones neither is used, unless
 // projectWins prefers the project's to the user's. An untrusted item cannot disable one
-// of the user's. what names the items.
+// of the user's. A silent choice could run another item than the caller means. what names the
+// items.
 func Unique[T any](what string, all []T, nameOf func(*T) Name, projectWins bool) (kept []T, broken []*value.Error) {
 	first, same := make(map[string]int, len(all)), map[string][]int{}
 	for i := range all {

@@ -39,7 +39,7 @@ func (f *Folders) userHome() string {
 }
 
 // ceiling is the folder below which projects are searched: the user's home folder, or
-// the root.
+// the root. If the home were a project, a tool that is called in ~/notes could read ~/.ssh.
 func (f *Folders) ceiling() string { return cmp.Or(f.userHome(), string(filepath.Separator)) }
 
 // inHome returns a path in the user's own folder, or "" if there is none.
