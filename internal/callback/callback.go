@@ -1,6 +1,7 @@
 // Package callback is how an effect calls functions of the script that asks for it.
 //
-// Functions cannot leave the process of a script. So a function in the arguments of an effect
+// Functions cannot leave the process of a script, and a script that is run again for each call would lose
+// its variables. So a function in the arguments of an effect
 // with [tool.Func].Callbacks is sent as a [Func]. The host returns a [Request] to call it instead of the
 // outcome, and the engine sends the result as a further effect, [Effect]. The outcome of that is
 // the outcome of the first effect, or again a request.

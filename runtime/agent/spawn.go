@@ -28,7 +28,8 @@ func (t *turn) doSpawn(ctx context.Context, e tool.Effect) (value.Value, error) 
 	return v, nil
 }
 
-// keepSpawn keeps an agent that an earlier process has started. It continues when it is waited for.
+// keepSpawn keeps an agent that an earlier process has started. It continues when it is waited for: without
+// that, it would only be stopped at the end of the policy.
 func (t *turn) keepSpawn(e tool.Effect, v *value.Dict, failure error) error {
 	if failure == nil {
 		t.addSpawned(e, int(v.Int("agent")), true)

@@ -11,10 +11,12 @@ import (
 )
 
 // maxTreeEffects is how many effects a call and all that it calls may ask for, if they
-// are not recorded.
+// are not recorded: a tool that calls itself a thousand times at each level would run
+// almost forever.
 const maxTreeEffects = 10_000
 
-// MaxRunEffects is how many effects a recorded run may ask for, with its calls.
+// MaxRunEffects is how many effects a recorded run may ask for, with its calls. It is far
+// more than maxTreeEffects, because a person can interrupt, inspect and resume the run.
 const MaxRunEffects = 1_000_000
 
 // An inForce is what the gate uses of settings. It does not change.

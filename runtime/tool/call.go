@@ -131,7 +131,8 @@ type Result struct {
 	// guess in a table of CSV: a line for each, or "". People have read them as [Log] events.
 	Notes string
 	// Display is what a terminal shows in place of the text of Value: texts, and data that it draws. Only a call that was just
-	// made has it: a [value.List], or nil for most tools.
+	// made has it: a [value.List], or nil for most tools. It is not the Value, which models and pipes get
+	// unchanged, and not recorded, because a replay must not depend on how somebody looks at it.
 	Display value.Value
 }
 

@@ -63,7 +63,8 @@ func (t *Type) Problems(v value.Value) []string {
 	return value.Map(problems, func(text string) string { return strings.TrimPrefix(text, "it.") })
 }
 
-// value checks one value against a type and returns it in its one form.
+// value checks one value against a type and returns it in its one form. 3.0 is an integer, because JSON has
+// one kind of number and nothing is lost. 1 is no boolean, because that would be a guess.
 func (c *checker) value(t *Type, v value.Value) value.Value {
 	if v == nil && t.Nullable {
 		return nil

@@ -50,7 +50,8 @@ func (t *Tool) Definition(f Format) (*value.Dict, error) {
 // mcpDefinition is a Tool of MCP's tools/list. An output schema is given only
 // for objects, the one result that MCP calls structured content. The annotations are the hints of the
 // author, as far as what the tool needs does not contradict them: clients ask their users less about a
-// tool that only reads.
+// tool that only reads. A wrong hint does no harm for requests that only read, since the host asks for its
+// own approvals in any case.
 func (t *Tool) mcpDefinition(args *value.Dict) *value.Dict {
 	d := value.NewDict("name", t.ModelName(), "title", t.DisplayTitle(), "description", t.Description, "inputSchema", args)
 	if t.Returns != nil && t.Returns.Name == TypeObject && !t.Returns.Nullable {

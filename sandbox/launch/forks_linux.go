@@ -15,7 +15,8 @@ import (
 // A command that starts processes faster than they are counted outruns a count from time to time,
 // and leaves no processor to count on. So the supervisor traces the command: the kernel stops each
 // process that starts another one, and the other one too, until the supervisor has counted it. A filter that
-// holds the system calls instead would have them fail with EINTR in programs that handle signals.
+// holds the system calls instead would have them fail with EINTR in programs that handle signals. RLIMIT_NPROC
+// does not bind root, and a cgroup counts threads as processes.
 
 // traceOptions have the kernel stop a thread that starts a process or a thread, trace that as well, and kill
 // all of them when the supervisor ends.

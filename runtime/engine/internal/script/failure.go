@@ -10,7 +10,8 @@ import (
 )
 
 // kinds are the kinds of errors that a script can report. It cannot report what only the host
-// knows: that something was denied, that a limit was reached, or that a run waits.
+// knows: that something was denied, that a limit was reached, or that a run waits. Of the kinds
+// with the type system_error, it reports System: Unavailable would park the run, and Internal means a bug of ours.
 var failureKinds = []value.Kind{value.Failed, value.Invalid, value.System, value.Command}
 
 // FailureTypes returns the types of errors that a script can report.
