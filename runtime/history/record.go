@@ -80,7 +80,8 @@ type Record interface {
 	// End records how the run ended, and closes the record.
 	End(ctx context.Context, reason string, out tool.Outcome, failure error) error
 	// AddEvent records an event, sets its Seq, and calls deliver, all before another
-	// event of the run is numbered. If the event is not recorded its Seq stays 0.
+	// event of the run is numbered. If the event is not recorded its Seq stays 0. The steps
+	// cannot replace the events: they have neither the IDs of calls nor what was granted to each.
 	AddEvent(e *tool.Event, deliver func())
 	// Close releases the run in its state, so that it can be resumed.
 	Close() error

@@ -14,7 +14,8 @@ import (
 // script differs from the recorded one, or a part of the record is damaged. That is a state, so
 // that nobody tries again by himself. It is set by the process that tried to continue the run, and
 // an explicit Resume clears it, as the cause may be gone: another version of cassidy is installed,
-// or the journal was restored.
+// or the journal was restored. It is in the row of the run and not in its record, because nothing
+// may be appended to a damaged record.
 //
 // A record of another format is not marked, because the version that wrote it can continue the
 // run: only for this version it is stuck.

@@ -12,7 +12,8 @@ import (
 const exactDistinct = 10_000
 
 // A hyperLogLog estimates the number of distinct hashes (Flajolet et al. 2007), with a
-// standard error of 1.04 / sqrt(2^14) = 0.8 %.
+// standard error of 1.04 / sqrt(2^14) = 0.8 %. A library would replace only this type, and its
+// hashes would have to be the same in every process, for replays.
 type hyperLogLog struct{ registers [1 << registerBits]uint8 }
 
 const registerBits = 14

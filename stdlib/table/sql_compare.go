@@ -11,7 +11,9 @@ import (
 
 // SQL has no dates, times or bools, so data.sql makes those of a table compare as what they
 // are, with each form in which files and SQLite write them: 2024-03-10 13:00:00 is
-// 2024-03-10T13:00:00, a date is its midnight, and 'true' is 1.
+// 2024-03-10T13:00:00, a date is its midnight, and 'true' is 1. The texts in the tables are not
+// changed for that, since people see them in results. A collation is inherited by aliases, joins
+// and subqueries.
 
 // timeCollation is the order of the columns of dates and times.
 const timeCollation = "cassidy_time"

@@ -330,7 +330,8 @@ func (x *exchange) failed(ctx context.Context, err error) error {
 	return value.Errorf(value.Unavailable, "no response from %s: %s", host, errorText(err))
 }
 
-// certificateText says why a certificate is untrusted. The error itself quotes names in the certificate.
+// certificateText says why a certificate is untrusted. The error itself quotes names in the certificate, which
+// the server has chosen: the error of an unsent request is not marked as untrusted text.
 func certificateText(err error) string {
 	var name x509.HostnameError
 	var authority x509.UnknownAuthorityError

@@ -18,7 +18,8 @@ func (s *Server) Register(h *host.Host) (broken []*value.Error) {
 	return Exchange(h, nil, []*Server{s})
 }
 
-// toolOf returns the tool of a definition.
+// toolOf returns the tool of a definition. The schema of results only describes them: a result that does not
+// fit it comes after the effect, and an error would have a model make the call again.
 func (s *Server) toolOf(d *value.Dict) tool.Tool {
 	a := d.Dict("annotations")
 	trusted := s.opts.TrustAnnotations

@@ -51,6 +51,7 @@ func Command(a *app.App) *cli.Command {
 
 // Words returns the hidden command that the scripts call. Its arguments are the words of a command line up to the one
 // that is completed, which may be "". It prints a candidate in each line, and after a tab what the candidate is.
+// It does not quote names such as $(touch x).md: zsh and fish quote what they insert, and the other scripts do it.
 func Words(a *app.App) *cli.Command {
 	c := &command{a}
 	return &cli.Command{

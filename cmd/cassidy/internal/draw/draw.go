@@ -410,7 +410,8 @@ func (s Screen) Names(indent string, list [][2]string, least int) (lines []strin
 var repeats = regexp.MustCompile(` ×(\d+⟩)`)
 
 // Shown returns a visible text as the screen can show it. With ASCII only, the marks of package visible are between < and >, and
-// what was cut ends with three dots.
+// what was cut ends with three dots. A text from outside that has these characters looks like a mark then; --json shows the
+// difference.
 func (s Screen) Shown(text string) string {
 	if !s.ASCII || !strings.ContainsAny(text, "⟨⇥↵…") {
 		return text

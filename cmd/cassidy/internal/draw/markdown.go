@@ -50,8 +50,9 @@ func broken(text string, used int) (string, int) {
 	return b.String() + text[begin:], used
 }
 
-// document reads Markdown. What comes later never changes what a text is: a line of hyphens makes no heading of the lines
-// before it, and no link leads to where another line says, which also would not be shown.
+// document reads Markdown. What comes later never changes what a text is, because an answer is drawn while it arrives: a line
+// of hyphens makes no heading of the lines before it, and no link leads to where another line says, which also would not be
+// shown.
 func document(source []byte) ast.Node {
 	blocks := slices.DeleteFunc(parser.DefaultBlockParsers(), func(v util.PrioritizedValue) bool { return v.Priority == setextPriority })
 	p := parser.NewParser(parser.WithBlockParsers(blocks...), parser.WithInlineParsers(parser.DefaultInlineParsers()...),
