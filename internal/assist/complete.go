@@ -289,38 +289,10 @@ func (d *Document) loadable(w *World, c *source.Call) (items []Item) {
 	return items
 }
 
-// capabilityDocs describe the capabilities.
-var capabilityDocs = map[string]string{
-	"fs.read":      "reads files. The target is a glob, as in `fs.read:docs/**`.",
-	"fs.write":     "writes, moves and removes files. The target is a glob, as in `fs.write:out/*.csv`. Asks for approval.",
-	"env":          "reads environment variables. The target is a name, as in `env:LANG`.",
-	"http":         "sends requests with any method. The target is a host, as in `http:api.example.com`. Asks for approval.",
-	"http.get":     "sends GET requests. The target is a host, as in `http.get:api.example.com`. Asks for approval.",
-	"shell":        "runs commands. The target is a command, as in `shell:git`. Asks for approval.",
-	"secret":       "sends a secret to a host. The target is `NAME@HOST`, as in `secret:API_TOKEN@api.example.com`. Asks for approval.",
-	"tool":         "calls other tools. The target is a tool or a group, as in `tool:slug` or `tool:@files`.",
-	"model":        "asks the model of the user, with `model.ask`.",
-	"human":        "asks a person, with `human.ask` and `human.confirm`.",
-	"use":          "calls functions that a Go program adds. The target is a glob, as in `use:stock/**`.",
-	"skill.create": "creates skills, with `skill.create`. Asks for approval.",
-	"context.read": "describes the project, with `context.read`.",
-	"memory.add":   "adds notes, with `memory.add`. Each note asks for approval.",
-}
-
-// capabilityDoc describes a capability by its name.
-func capabilityDoc(name string) (string, bool) {
-	doc, ok := capabilityDocs[name]
-	if method, isHTTP := strings.CutPrefix(name, "http."); !ok && isHTTP && slices.Contains(tool.CapabilityNames(), name) {
-		return "sends " + strings.ToUpper(method) + " requests. The target is a host. Asks for approval.", true
-	}
-	return doc, ok
-}
-
 // capabilities returns the capabilities that needs can have.
 func (w *World) capabilities() (items []Item) {
 	for _, name := range tool.CapabilityNames() {
-		doc, _ := capabilityDoc(name)
-		items = append(items, Item{Label: name, Insert: name, Kind: ItemText, Detail: "capability", Doc: doc})
+		items = append(items, Item{Label: name, Insert: name, Kind: ItemText, Detail: "capability", Doc: tool.CapabilityDoc(name)})
 	}
 	for i := range w.Tools {
 		t := &w.Tools[i]

@@ -153,8 +153,8 @@ func (d *Document) hoverString(w *World, p *source.Place) string {
 // capability describes a capability.
 func (w *World) capability(text string) string {
 	name, target, _ := strings.Cut(text, ":")
-	doc, ok := capabilityDoc(name)
-	if !ok {
+	doc := tool.CapabilityDoc(name)
+	if doc == "" {
 		return ""
 	}
 	doc = "`" + name + "`: " + doc

@@ -78,12 +78,11 @@ const (
 
 // About is what is known of the caller, besides the question.
 type About struct {
-	Tool     string                       // the tool, with its title
-	From     string                       // where it comes from; "" for a tool of cassidy's own
-	Caller   string                       // who makes the call
-	Args     *value.Dict                  // of the call to which an effect belongs
-	Defaults map[string]bool              // the arguments that are as if they were left out
-	Words    func(tool.Capability) string // what a capability allows, or nil
+	Tool     string          // the tool, with its title
+	From     string          // where it comes from; "" for a tool of cassidy's own
+	Caller   string          // who makes the call
+	Args     *value.Dict     // of the call to which an effect belongs
+	Defaults map[string]bool // the arguments that are as if they were left out
 }
 
 // Of returns the review of a question.
@@ -108,7 +107,7 @@ func Of(q *tool.Question, about *About) *Review {
 		r.call(q, about)
 	}
 	r.fact("from", about.From)
-	r.can(q, about.Words)
+	r.can(q)
 	if len(q.Changes) == 0 || r.Risk || q.Why != "the call changes files" {
 		r.fact("why", q.Why)
 	}
@@ -247,7 +246,7 @@ func (r *Review) fact(label, text string) bool {
 }
 
 // can adds what a yes allows, the most dangerous first.
-func (r *Review) can(q *tool.Question, words func(tool.Capability) string) {
+func (r *Review) can(q *tool.Question) {
 	p := Part{Kind: Fact, Label: "can"}
 	var files []string
 	for _, acts := range []bool{true, false} {
@@ -255,11 +254,7 @@ func (r *Review) can(q *tool.Question, words func(tool.Capability) string) {
 			if c.Acts() != acts {
 				continue
 			}
-			text := c.String()
-			if words != nil {
-				text = words(c)
-			}
-			p.Lines = append(p.Lines, oneLine(Plain, 0, text))
+			p.Lines = append(p.Lines, oneLine(Plain, 0, c.InWords()))
 			if c.Name == "fs.write" && c.Target != "" {
 				files = append(files, c.Target)
 			}

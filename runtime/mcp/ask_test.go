@@ -72,7 +72,7 @@ func TestFormOfRules(t *testing.T) {
 		q.Rules = append(q.Rules, tool.Rule{Verdict: tool.Allow, Tool: "t", Capability: c})
 	}
 	const want = `cassidy trust --rule '{tool: t, capability: "http.get:a.example"}' '{tool: t, capability: "secret:KEY@a.example"}'`
-	if text := message(); !strings.HasSuffix(text, "\n"+want) || !strings.Contains(text, "\nsecret:KEY@a.example\n") {
+	if text := message(); !strings.HasSuffix(text, "\n"+want) || !strings.Contains(text, "\nuse the secret KEY@a.example\n") {
 		t.Errorf("the form is %q, want %s", text, want)
 	}
 	q.Rules, q.Sources = nil, []string{"http:a.example"}

@@ -376,7 +376,7 @@ func TestNotes(t *testing.T) {
 	var asked []string
 	b := serveIn(t, t.TempDir(), journal.Memory(), nil)
 	c := b.connect(t, form("accept", map[string]any{"approve": true}, &asked))
-	for i, want := range [][]string{{"Dates are in UTC.", "can: memory.add"}, {"Keys are public.", "fetch_it"}} {
+	for i, want := range [][]string{{"Dates are in UTC.", "can: write notes, which models read in later conversations"}, {"Keys are public.", "fetch_it"}} {
 		if text, r := call(t, c, "keep_note", map[string]any{"note": want[0]}); r.IsError || text != "true" {
 			t.Errorf("the call gave %q", text)
 		}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -25,35 +26,87 @@ type Capability struct {
 	Target string
 }
 
-// A capabilityRule describes how the targets of one capability name are matched.
+// A capabilityRule is everything that is known of one capability name. To add a capability, add a row.
 type capabilityRule struct {
 	name  string
-	acts  bool // writes, runs or sends: a tool that needs it is risky
+	power power
 	match func(pattern, target string) bool
 	check func(target string) error
+	// every and some say what it allows a tool to do, for the people who review that: without a target, and with the
+	// target as %s.
+	every, some string
+	doc         string // for authors of tools, in Markdown
 }
+
+// A power is what an effect with a capability can do.
+type power uint8
+
+const (
+	acts     power = 1 << iota // it writes, runs or sends something: a tool that needs it is risky
+	changes                    // it changes something; to ask a server, or to use a secret, does not
+	sends                      // what a model has read can leave the project, or reach later conversations
+	receives                   // it brings what others have written
+)
 
 // capabilityRules is every capability there is. http:HOST covers http.get:HOST.
 var capabilityRules = []capabilityRule{
-	{"fs.read", false, target.Read, target.CheckGlob},
-	{"fs.write", true, target.Path, target.CheckGlob},
-	{"http", true, target.Host, target.CheckHost},
-	{"http.get", true, target.Host, target.CheckHost},
-	{"http.head", true, target.Host, target.CheckHost},
-	{"http.post", true, target.Host, target.CheckHost},
-	{"http.put", true, target.Host, target.CheckHost},
-	{"http.patch", true, target.Host, target.CheckHost},
-	{"http.delete", true, target.Host, target.CheckHost},
-	{"shell", true, target.Word, target.CheckWord},
-	{"env", false, target.Word, target.CheckWord},
-	{"secret", true, target.Secret, target.CheckSecret},
-	{"tool", false, target.Tool, target.CheckWord},
-	{"model", false, nil, nil},
-	{"human", false, nil, nil},
-	{"skill.create", true, nil, nil},
-	{"memory.add", true, nil, nil},
-	{"context.read", false, nil, nil},
-	{"use", true, target.Path, target.CheckGlob},
+	{"fs.read", 0, target.Read, target.CheckGlob,
+		"read every file of the project", "read the files %s",
+		"reads files. The target is a glob, as in `fs.read:docs/**`."},
+	{"fs.write", acts | changes, target.Path, target.CheckGlob,
+		"write, change and remove every file of the project", "write, change and remove the files %s",
+		"writes, moves and removes files. The target is a glob, as in `fs.write:out/*.csv`. Asks for approval."},
+	{"http", acts | changes | sends | receives, target.Host, target.CheckHost,
+		"send anything to any host", "send anything to %s",
+		"sends requests with any method. The target is a host, as in `http:api.example.com`. Asks for approval."},
+	{"http.get", acts | sends | receives, target.Host, target.CheckHost,
+		"request any host and send data in the URL", "request %s and send data in the URL",
+		"sends GET requests. The target is a host, as in `http.get:api.example.com`. Asks for approval."},
+	{"http.head", acts | sends | receives, target.Host, target.CheckHost,
+		"request headers from any host and send data in the URL", "request headers from %s and send data in the URL",
+		"sends HEAD requests. The target is a host. Asks for approval."},
+	{"http.post", acts | changes | sends | receives, target.Host, target.CheckHost,
+		"send data (POST) to any host", "send data (POST) to %s",
+		"sends POST requests. The target is a host. Asks for approval."},
+	{"http.put", acts | changes | sends | receives, target.Host, target.CheckHost,
+		"send data (PUT) to any host", "send data (PUT) to %s",
+		"sends PUT requests. The target is a host. Asks for approval."},
+	{"http.patch", acts | changes | sends | receives, target.Host, target.CheckHost,
+		"send data (PATCH) to any host", "send data (PATCH) to %s",
+		"sends PATCH requests. The target is a host. Asks for approval."},
+	{"http.delete", acts | changes | sends | receives, target.Host, target.CheckHost,
+		"delete data (DELETE) at any host", "delete data (DELETE) at %s",
+		"sends DELETE requests. The target is a host. Asks for approval."},
+	{"shell", acts | changes | sends, target.Word, target.CheckWord,
+		"run every command", "run the command %s",
+		"runs commands. The target is a command, as in `shell:git`. Asks for approval."},
+	{"env", 0, target.Word, target.CheckWord,
+		"read every environment variable, including secrets", "read the environment variable %s",
+		"reads environment variables. The target is a name, as in `env:LANG`."},
+	{"secret", acts, target.Secret, target.CheckSecret,
+		"use every secret", "use the secret %s",
+		"sends a secret to a host. The target is `NAME@HOST`, as in `secret:API_TOKEN@api.example.com`. Asks for approval."},
+	{"tool", 0, target.Tool, target.CheckWord,
+		"call every other tool", "call the tool %s",
+		"calls other tools. The target is a tool or a group, as in `tool:slug` or `tool:@files`."},
+	{"model", 0, nil, nil,
+		"ask a model", "",
+		"asks the model of the user, with `model.ask`."},
+	{"human", 0, nil, nil,
+		"ask you questions", "",
+		"asks a person, with `human.ask` and `human.confirm`."},
+	{"skill.create", acts | changes | sends, nil, nil,
+		"write skills, which models follow", "",
+		"creates skills, with `skill.create`. Asks for approval."},
+	{"memory.add", acts | changes | sends, nil, nil,
+		"write notes, which models read in later conversations", "",
+		"adds notes, with `memory.add`. Each note asks for approval."},
+	{"context.read", 0, nil, nil,
+		"read the project's notes, skills and overview", "",
+		"describes the project, with `context.read`."},
+	{"use", acts | changes | sends, target.Path, target.CheckGlob,
+		"use everything that the program provides", "use %s, which the program provides",
+		"calls functions that a Go program adds. The target is a glob, as in `use:stock/**`."},
 }
 
 func ruleFor(name string) (r capabilityRule, ok bool) {
@@ -139,17 +192,49 @@ func (c *Capability) Set(text string) { c.Name, c.Target, _ = strings.Cut(text, 
 // Acts reports whether the capability lets a tool write, run or send.
 func (c Capability) Acts() bool {
 	r, ok := ruleFor(c.Name)
-	return !ok || r.acts || c.Name == "env" && (c.Target == "" || namesSecret(c.Target)) // every variable, and so every secret among them
+	return !ok || r.power&acts != 0 || c.Name == "env" && (c.Target == "" || namesSecret(c.Target)) // every variable, and so every secret among them
 }
 
-// changes reports whether the capability lets a tool change something. To ask a server, or to use a secret,
-// acts but changes nothing.
+// changes reports whether the capability lets a tool change something.
 func (c Capability) changes() bool {
-	switch c.Name {
-	case "http.get", "http.head", "secret", "env":
-		return false
+	r, ok := ruleFor(c.Name)
+	return !ok || r.power&changes != 0
+}
+
+// Sends reports whether an effect with the capability can send what a model has read out of the project, or pass it on to
+// later conversations.
+func (c Capability) Sends() bool {
+	r, _ := ruleFor(c.Name)
+	return r.power&sends != 0
+}
+
+// Receives reports whether an effect with the capability brings what others have written.
+func (c Capability) Receives() bool {
+	r, _ := ruleFor(c.Name)
+	return r.power&receives != 0
+}
+
+// InWords says what the capability allows a tool to do, for people.
+func (c Capability) InWords() string {
+	r, known := ruleFor(c.Name)
+	switch {
+	case !known:
+		return "use " + c.String()
+	case c.Name == "shell" && c.Target == "sh":
+		return "run every command line in a sandbox, which can read the project and write the files that the tool may write"
+	case c.Name == "tool" && strings.HasPrefix(c.Target, "@"):
+		return "call the tools of the group " + c.Target[1:]
+	case c.Target == "" || r.some == "":
+		return r.every
 	}
-	return c.Acts()
+	return fmt.Sprintf(r.some, c.Target)
+}
+
+// CapabilityDoc describes the capabilities with a name for the authors of tools, in Markdown. It returns "" for an unknown
+// name.
+func CapabilityDoc(name string) string {
+	r, _ := ruleFor(name)
+	return r.doc
 }
 
 // isHTTP reports whether the capability lets a tool make HTTP requests.

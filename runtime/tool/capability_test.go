@@ -312,3 +312,40 @@ func FuzzParseCapability(f *testing.F) {
 		}
 	})
 }
+
+// TestCapabilityWords checks that each capability has words for people and for authors, and that those for a target have it.
+func TestCapabilityWords(t *testing.T) {
+	for _, name := range CapabilityNames() {
+		c := Capability{Name: name}
+		if got := c.InWords(); got == "" || got == "use "+name {
+			t.Errorf("InWords() of %s = %q, want words", c, got)
+		}
+		if CapabilityDoc(name) == "" {
+			t.Errorf("%s has no doc", name)
+		}
+		c.Target = "TARGET"
+		if got := c.InWords(); strings.Contains(got, "TARGET") != c.TakesTarget() {
+			t.Errorf("InWords() of %s = %q, and it takes a target: %v", c, got, c.TakesTarget())
+		}
+	}
+	for c, want := range map[Capability]string{
+		{Name: "shell", Target: "sh"}: "run every command line in a sandbox, which can read the project and write the files that the tool may write",
+		{Name: "tool", Target: "@db"}: "call the tools of the group db",
+		{Name: "env"}:                 "read every environment variable, including secrets",
+		{Name: "new.one"}:             "use new.one",
+	} {
+		if got := c.InWords(); got != want {
+			t.Errorf("InWords() of %s = %q, want %q", c, got, want)
+		}
+	}
+}
+
+// TestCapabilityPowers checks that what sends or changes something also acts: else it would be neither approved nor shown
+// as a risk.
+func TestCapabilityPowers(t *testing.T) {
+	for _, name := range CapabilityNames() {
+		if c := (Capability{Name: name}); !c.Acts() && (c.changes() || c.Sends() || c.Receives()) {
+			t.Errorf("%s does not act", name)
+		}
+	}
+}

@@ -102,7 +102,7 @@ func (l *Lists) Read(m *Marks, f *tool.Func, e tool.Effect, takes []tool.Capabil
 		return "" // the server was not reached
 	}
 	for _, c := range slices.Concat(takes, redirected(takes, out)) {
-		if roleOf(c).source && !l.trusts(c) {
+		if c.Receives() && !l.trusts(c) {
 			return e.Func + " " + place(e, c)
 		}
 	}

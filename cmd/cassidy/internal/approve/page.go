@@ -28,7 +28,7 @@ const MinText = 10
 // Question returns the review of a question, as a person reads it. The tool and its call are
 // nil if nothing is known of them.
 func Question(q *tool.Question, t *toolset.Info, call *tool.Call) *review.Review {
-	about := review.About{Words: ui.InWords}
+	about := review.About{}
 	shown := *q
 	if t != nil {
 		about.Tool = t.DisplayTitle() + " (" + t.Name + ")"

@@ -22,7 +22,7 @@ func RuleWords(r *tool.Rule) string {
 	case r.Tool != "":
 		who = r.Tool
 	}
-	may, c := ui.InWords(r.Capability), r.Capability
+	may, c := r.Capability.InWords(), r.Capability
 	switch {
 	case c.Name == "fs.write" && c.Target == ".":
 		may = "change files of the project by commands"

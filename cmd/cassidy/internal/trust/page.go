@@ -102,7 +102,7 @@ func can(f *trust.File) string {
 	text := app.KindTexts[f.Kind]
 	switch {
 	case f.Tool != nil && len(f.Tool.Needs) > 0:
-		text = strings.Join(ui.Map(ui.WorstFirst(f.Tool.Needs), ui.InWords), "; ")
+		text = strings.Join(ui.Map(ui.WorstFirst(f.Tool.Needs), tool.Capability.InWords), "; ")
 	case f.Tool != nil:
 		text = "only computes"
 	}
@@ -203,7 +203,7 @@ func (p *reviewPage) able(f *trust.File) {
 	t := f.Tool
 	added, removed := changedNeeds(f)
 	for _, c := range ui.WorstFirst(t.Needs) {
-		symbol, words := draw.None, ui.InWords(c)
+		symbol, words := draw.None, c.InWords()
 		if c.Acts() {
 			symbol = draw.Risk
 		}
@@ -216,7 +216,7 @@ func (p *reviewPage) able(f *trust.File) {
 		p.item("can", "only compute, without files, network and commands")
 	}
 	for _, c := range removed {
-		p.item("no longer", ui.InWords(c))
+		p.item("no longer", c.InWords())
 	}
 	for _, limit := range raisedLimits(&t.Tool) {
 		p.item("takes", limit)

@@ -134,7 +134,7 @@ func (c *command) checkRules(root string, rules []tool.Rule) (notes []string, er
 			}
 			notes = append(notes, "another rule overrides the new one where both apply: "+by)
 		}
-		if c := r.Capability.Name; c == "shell" || c == "skill.create" || c == "memory.add" || c == "use" || strings.HasPrefix(c, "http") {
+		if r.Capability.Sends() {
 			notes = append(notes, "after a model has read untrusted text, "+cmp.Or(r.Tool, "a tool")+" still asks; a hook can still refuse")
 		}
 	}

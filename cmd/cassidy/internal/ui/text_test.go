@@ -5,7 +5,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -98,29 +97,6 @@ func TestCutShown(t *testing.T) {
 		got := CutShown(tt.in, tt.width)
 		if shown := VisibleLine(got); got != tt.want || utf8.RuneCountInString(shown) > tt.width+1 {
 			t.Errorf("CutShown(%q, %d) = %q, which is shown as %q, want %q", tt.in, tt.width, got, shown, tt.want)
-		}
-	}
-}
-
-func TestInWords(t *testing.T) {
-	for _, name := range tool.CapabilityNames() {
-		c := tool.Capability{Name: name}
-		if got := InWords(c); got == "" || got == "use "+name {
-			t.Errorf("inWords(%s) = %q, want words", c, got)
-		}
-		c.Target = "TARGET"
-		if got := InWords(c); capabilityWords[name][1] != "" && !strings.Contains(got, "TARGET") {
-			t.Errorf("inWords(%s) = %q, want the target in it", c, got)
-		}
-	}
-	for c, want := range map[tool.Capability]string{
-		{Name: "shell", Target: "sh"}: "run every command line in a sandbox, which can read the project and write the files that the tool may write",
-		{Name: "tool", Target: "@db"}: "call the tools of the group db",
-		{Name: "env"}:                 "read every environment variable, including secrets",
-		{Name: "new.one"}:             "use new.one",
-	} {
-		if got := InWords(c); got != want {
-			t.Errorf("inWords(%s) = %q, want %q", c, got, want)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func questionList(list []history.Asked) value.List {
 func questionDict(q *history.Asked) *value.Dict {
 	d := value.NewDict("id", q.ID, "place", q.StepPath.String(), "kind", string(q.Kind), "text", q.Text, "confirm", q.Kind != tool.QuestionAsk,
 		"asked", stamp(q.Asked), "data", questionData(q),
-		"review", review.Of(&q.Question, &review.About{Words: ui.InWords}).Dict(), "answer", nil)
+		"review", review.Of(&q.Question, &review.About{}).Dict(), "answer", nil)
 	if a := q.Answer; a != nil {
 		d.Put("answer", AnswerValue(q))
 		d.Put("answered", stamp(a.At))

@@ -8,40 +8,9 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A role is what an effect with a capability is.
-type role struct {
-	source, sink bool
-}
-
-// roles are the roles of effects by the name of a capability that they take; http covers
-// http.get and the others. An effect that is not here is neither: it stays in the project, or it
-// asks the user or the model.
-//
-//	http          reads what others wrote, and sends
-//	shell         runs a command; one that only reads does not, see [tool.Func.ReadsOnly]
-//	skill.create  writes instructions for later conversations
-//	memory.add    writes a note for later conversations
-//	use           a function of the program: as it asks, see [tool.Func.Asks]
-//	fs.read       a source if the file is in the sources that the user lists
-var roles = map[string]role{
-	"http":         {source: true, sink: true},
-	"shell":        {sink: true},
-	"skill.create": {sink: true},
-	"memory.add":   {sink: true},
-	"use":          {sink: true},
-}
-
 // Notes is the capability to write notes that models read in later conversations. An approval is for
 // one note, as its text can carry what an untrusted text has told the model.
 var Notes = tool.Capability{Name: "memory.add"}
-
-func roleOf(c tool.Capability) role {
-	name := c.Name
-	if strings.HasPrefix(name, "http.") {
-		name = "http"
-	}
-	return roles[name]
-}
 
 // IsSink reports whether an effect of a tool sends, or runs something. takes are its
 // capabilities.
@@ -53,7 +22,7 @@ func IsSink(t *tool.Tool, f *tool.Func, args *value.Dict, takes []tool.Capabilit
 		case c.Name == "shell" && f.ReadsOnly != nil:
 			return !f.ReadsOnly(args)
 		}
-		return roleOf(c).sink
+		return c.Sends()
 	})
 }
 
@@ -63,7 +32,7 @@ func MaySink(t *tool.Tool, inGo bool) bool {
 	if inGo && t.OnlyCalls {
 		return false // what it calls is judged
 	}
-	return inGo && (t.Hints.OpenWorld || t.Risky) || slices.ContainsFunc(t.Needs, func(c tool.Capability) bool { return roleOf(c).sink })
+	return inGo && (t.Hints.OpenWorld || t.Risky) || slices.ContainsFunc(t.Needs, tool.Capability.Sends)
 }
 
 // ReturnsUntrusted reports whether the results and the errors of a tool are untrusted text,
@@ -75,7 +44,7 @@ func ReturnsUntrusted(t *tool.Tool, inGo bool) bool {
 	case !inGo || t.OnlyCalls:
 		return false
 	}
-	return t.Hints.OpenWorld || slices.ContainsFunc(t.Needs, func(c tool.Capability) bool { return roleOf(c).source })
+	return t.Hints.OpenWorld || slices.ContainsFunc(t.Needs, tool.Capability.Receives)
 }
 
 // A Choice is a call that a model chose: its tool and its arguments.
