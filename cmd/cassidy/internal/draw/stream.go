@@ -229,6 +229,9 @@ func wholeWords(source string, block ast.Node, at int) int {
 		}
 		end = begin
 	}
+	for strings.HasSuffix(source[:at], "\\\n") { // it breaks the line, unless the paragraph ends here
+		at = strings.LastIndexFunc(source[:at-len("\\\n")], unicode.IsSpace) + 1
+	}
 	if line := strings.LastIndexByte(source[:at], '\n') + 1; strings.Trim(source[line:at], begins) == "" {
 		return line // what the line is depends on its words
 	}

@@ -55,6 +55,26 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// TestStreamBreaks streams lines that end with a backslash, which counts as a character until the next line has come.
+func TestStreamBreaks(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"- [x] dek\\\nckefmazg", "one two\\\nthree", "one two\\\\\nthree", "> abcd efg\\\nh\\\ni", "one two  \nthree"} {
+		for width := 8; width < 14; width++ {
+			s := Screen{Width: width}
+			want := strings.Join(s.Markdown(text), "\n") + "\n"
+			for size := 1; size <= len(text); size++ {
+				var pieces []string
+				for rest := text; rest != ""; rest = rest[min(size, len(rest)):] {
+					pieces = append(pieces, rest[:min(size, len(rest))])
+				}
+				if diff := cmp.Diff(want, seen(t, streamed(s, false, pieces...))); diff != "" {
+					t.Errorf("%q in pieces of %d, in %d cells (-want +got):\n%s", text, size, width, diff)
+				}
+			}
+		}
+	}
+}
+
 // TestStreamAny cuts any Markdown into any pieces: the screen is the same at the end.
 func TestStreamAny(t *testing.T) {
 	t.Parallel()
