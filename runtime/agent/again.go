@@ -111,7 +111,7 @@ func (t *turn) keepAsk(e tool.Effect, d *value.Dict, failure error) error {
 		return nil
 	}
 	t.unread = a.Unread
-	more, err := t.sent(e.Args)
+	more, err := t.messages(e.Args)
 	if err != nil {
 		return err
 	}

@@ -26,11 +26,11 @@ import (
 // become too long. keepAsk does the same with a recorded outcome.
 func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 	t.unread = false
-	more, err := t.sent(e.Args)
+	more, err := t.messages(e.Args)
 	if err != nil {
 		return nil, err
 	}
-	schema, err := t.wanted(ctx, e.Args)
+	schema, err := t.schemaOf(ctx, e.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -48,10 +48,10 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 		return nil, value.Errorf(value.Invalid, "agent.ask: message and results are missing").WithHint("pass a message, the results of calls, or both")
 	}
 	t.result.Iterations++
-	reply, read, err := t.sayAs(ctx, more, schema)
+	reply, read, err := t.reply(ctx, more, schema)
 	if t.refusedMedia(ctx, err) {
-		if more, err = t.sent(e.Args); err == nil {
-			reply, read, err = t.sayAs(ctx, more, schema)
+		if more, err = t.messages(e.Args); err == nil {
+			reply, read, err = t.reply(ctx, more, schema)
 		}
 	}
 	var c *compaction
@@ -61,20 +61,20 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 			return nil, failure
 		}
 		if c != nil && c.Success {
-			if more, err = t.sent(e.Args); err == nil {
-				reply, read, err = t.sayAs(ctx, more, schema)
+			if more, err = t.messages(e.Args); err == nil {
+				reply, read, err = t.reply(ctx, more, schema)
 			}
 		}
 	}
-	out, err := t.asked(ctx, more, reply, c, err)
+	out, err := t.askOutcome(ctx, more, reply, c, err)
 	if d, ok := out.(*value.Dict); ok && err == nil && schema != nil {
 		d.Put("value", read)
 	}
 	return out, err
 }
 
-// wanted returns the schema that a request names, or nil, and opens the model that it names.
-func (t *turn) wanted(ctx context.Context, args *value.Dict) (s *structured.Schema, err error) {
+// schemaOf returns the schema that a request names, or nil, and opens the model that it names.
+func (t *turn) schemaOf(ctx context.Context, args *value.Dict) (s *structured.Schema, err error) {
 	if t.other, err = t.otherModel(ctx, args.Text("model")); err != nil {
 		return nil, err
 	}
@@ -82,22 +82,22 @@ func (t *turn) wanted(ctx context.Context, args *value.Dict) (s *structured.Sche
 	return structured.New(schema)
 }
 
-// sayAs sends messages to the model. With a schema it also returns the value of the answer.
-func (t *turn) sayAs(ctx context.Context, more []model.Message, s *structured.Schema) (*answer, value.Value, error) {
+// reply sends messages to the model. With a schema it also returns the value of the answer.
+func (t *turn) reply(ctx context.Context, more []model.Message, s *structured.Schema) (*answer, value.Value, error) {
 	if s == nil {
-		reply, err := t.say(ctx, more)
+		reply, err := t.sendWithin(ctx, more)
 		return reply, nil, err
 	}
 	retries := structured.Retries
 	if t.agent.schema != nil {
 		retries-- // the answer of the task was the first attempt
 	}
-	return t.sayValue(ctx, more, s, retries)
+	return t.replyWithValue(ctx, more, s, retries)
 }
 
-// asked makes the outcome of agent.ask. It is separate so that the stack of a turn that
+// askOutcome makes the outcome of agent.ask. It is separate so that the stack of a turn that
 // waits for its model does not carry its frame.
-func (t *turn) asked(ctx context.Context, more []model.Message, reply *answer, c *compaction, err error) (value.Value, error) {
+func (t *turn) askOutcome(ctx context.Context, more []model.Message, reply *answer, c *compaction, err error) (value.Value, error) {
 	a := asked{Unread: t.unread, Calls: []model.Call{}, References: []string{}, Iteration: uint32(t.result.Iterations), Compacted: c}
 	if err == nil {
 		err = a.Take(reply.Reply, reply.changed)
@@ -127,8 +127,8 @@ func (t *turn) asked(ctx context.Context, more []model.Message, reply *answer, c
 	return d, nil
 }
 
-// sent returns the messages for the arguments of agent.ask.
-func (t *turn) sent(args *value.Dict) ([]model.Message, error) {
+// messages returns the messages for the arguments of agent.ask.
+func (t *turn) messages(args *value.Dict) ([]model.Message, error) {
 	results, err := prompt.ReadResults(args)
 	if err != nil {
 		return nil, err
@@ -143,12 +143,12 @@ type answer struct {
 	changed []model.Message
 }
 
-// say sends messages to the model if they are within the limits of the conversation.
-func (s *Session) say(ctx context.Context, more []model.Message) (*answer, error) {
+// sendWithin sends messages to the model if they are within the limits of the conversation.
+func (s *Session) sendWithin(ctx context.Context, more []model.Message) (*answer, error) {
 	if err := s.checkLimits(ctx, more); err != nil {
 		return nil, err
 	}
-	return s.put(ctx, more)
+	return s.send(ctx, more)
 }
 
 // checkLimits reports whether messages are too long, and warns the user about long ones.
@@ -160,15 +160,15 @@ func (s *Session) checkLimits(ctx context.Context, more []model.Message) error {
 	return err
 }
 
-// put sends the conversation to the model with more messages at its end. It keeps neither
+// send sends the conversation to the model with more messages at its end. It keeps neither
 // them nor the answer. Its frame is small, since it is on the stack of each waiting agent.
-func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error) {
-	r, changed, err := s.request(ctx, more)
+func (s *Session) send(ctx context.Context, more []model.Message) (*answer, error) {
+	r, changed, err := s.newRequest(ctx, more)
 	if err != nil {
 		return nil, err
 	}
-	reply, err := s.turn.askModel(ctx, r)
-	if reply, err = s.turn.answered(r, reply, err); err != nil {
+	reply, err := s.turn.meteredAsk(ctx, r)
+	if reply, err = s.turn.accept(r, reply, err); err != nil {
 		return nil, err
 	}
 	if s.turn.other != nil { // another model cannot read them
@@ -180,9 +180,9 @@ func (s *Session) put(ctx context.Context, more []model.Message) (*answer, error
 // maxIdle is how many replies in a row may be empty, or lack a call that is required.
 const maxIdle = 2
 
-// answered returns the reply to a request. An empty one is a reply too, of which the policy can
+// accept returns the reply to a request. An empty one is a reply too, of which the policy can
 // remind the model. It is an error if the model was reminded, and if the provider blocked it.
-func (t *turn) answered(r *model.Request, reply *model.Reply, err error) (*model.Reply, error) {
+func (t *turn) accept(r *model.Request, reply *model.Reply, err error) (*model.Reply, error) {
 	name := t.asks().Model().Name()
 	switch {
 	case errors.Is(err, model.ErrEmpty) && t.idle >= maxIdle:
@@ -203,9 +203,9 @@ func (t *turn) answered(r *model.Request, reply *model.Reply, err error) (*model
 	return reply, err
 }
 
-// askModel asks the model, and counts the request. If the provider refuses the schema of the
+// meteredAsk asks the model, and counts the request. If the provider refuses the schema of the
 // request, the model is asked without one: the message has it, too.
-func (t *turn) askModel(ctx context.Context, r *model.Request) (*model.Reply, error) {
+func (t *turn) meteredAsk(ctx context.Context, r *model.Request) (*model.Reply, error) {
 	if err := t.pending.Keep(nil); err != nil { // an earlier request of the same function
 		return nil, err
 	}
@@ -219,9 +219,9 @@ func (t *turn) askModel(ctx context.Context, r *model.Request) (*model.Reply, er
 	return reply, err
 }
 
-// request returns the request for the model. changed is the conversation if BeforeAsk has
+// newRequest returns the request for the model. changed is the conversation if BeforeAsk has
 // changed it, else nil.
-func (s *Session) request(ctx context.Context, more []model.Message) (r *model.Request, changed []model.Message, err error) {
+func (s *Session) newRequest(ctx context.Context, more []model.Message) (r *model.Request, changed []model.Message, err error) {
 	all := prompt.Legible(s.state.With(more), s.turn.asks().Info(ctx).Media)
 	if s.state.Overfull(more) {
 		s.state.Thread = "" // earlier messages change

@@ -92,5 +92,5 @@ func (s *Session) askSummary(ctx context.Context) (*answer, error) {
 	}
 	s.turn.sums = true
 	defer func() { s.turn.sums = false }()
-	return s.put(ctx, append(answers, model.Message{Role: model.User, Text: s.prompt().CompactRequest()}))
+	return s.send(ctx, append(answers, model.Message{Role: model.User, Text: s.prompt().CompactRequest()}))
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// sayValue sends messages to the model, and asks again until the reply is a value of the schema.
+// replyWithValue sends messages to the model, and asks again until the reply is a value of the schema.
 // The reply then has the conversation with the other attempts.
-func (t *turn) sayValue(ctx context.Context, more []model.Message, s *structured.Schema, retries int) (*answer, value.Value, error) {
+func (t *turn) replyWithValue(ctx context.Context, more []model.Message, s *structured.Schema, retries int) (*answer, value.Value, error) {
 	t.schema = s
 	thread := t.state.Thread
 	defer func() { t.schema, t.state.Thread = nil, thread }()
 	for attempt := 0; ; attempt++ {
-		reply, err := t.say(ctx, more)
+		reply, err := t.sendWithin(ctx, more)
 		if err != nil {
 			return nil, nil, err
 		}
