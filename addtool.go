@@ -48,7 +48,7 @@ func AddTool[In, Out any](h *Host, t Tool, f func(ctx context.Context, in In) (O
 	return host.AddTool(h, t, f, opts...)
 }
 
-// UndoFunc has [Host.Undo] undo a call of the tool with f. It gets the recorded
+// UndoFunc has Host.Undo undo a call of the tool with f. It gets the recorded
 // arguments and result of the call, decoded as In and Out, which are the types of the
 // tool's function, or *[Dict] and [Value]; with others, and with a nil f, [AddTool]
 // fails with kind Invalid.
@@ -69,7 +69,7 @@ func PreviewFunc[In, Out any](f func(in In, out Out) string) ToolOption {
 // AvailableFunc has f report whether the tool can be used. Nil means that it can. An
 // error is the reason why it cannot: the tool is listed as unavailable with it, and
 // calls fail with its kind, or with kind Unavailable if it has none. The answer is
-// cached until the next [Host.Refresh]. The context of f ends after 2 seconds.
+// cached until the next Host.Refresh. The context of f ends after 2 seconds.
 //
 // f is called concurrently. It must not list the tools of the host. With a nil f,
 // [AddTool] fails with kind Invalid.

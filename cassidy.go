@@ -16,14 +16,51 @@
 // each of its tenants, see [New] and [Runtime.Open]; their scripts may also come
 // from a file system ([FS]) or from memory ([Scripts]).
 //
-// Scripts of an untrusted author can be listed, but not called before they are reviewed. Set
-// [Options].TrustSource if the program trusts them, or [Options].State if its user reviews
-// them with the command cassidy trust. The built-in tools and the functions that the program
-// adds with [AddTool] are trusted.
+// Scripts can be listed, but not called before they are trusted. Set [Options].TrustSource if
+// the program trusts its source, or [Options].State if its user reviews the scripts with the
+// command cassidy trust. The built-in tools and the functions that the program adds with
+// [AddTool] are trusted.
 //
-// The types and functions of this package are those that most programs need. Many of them
-// belong to other packages, which document them: runtime/host describes what a host does with
-// a call, runtime/tool what a tool is, and runtime/agent how a model calls tools.
+// # What to use
+//
+// Open a host, which has tools and calls them:
+//   - [Open] and [Options]: a host for one project folder
+//   - [New], [RuntimeOptions], [Workers] and [Mode]: a runtime, whose hosts share workers
+//     and a store; [Process] or [Inline] is where scripts run
+//   - [Runtime.Open] and a [Source] from [Dir], [FS] or [Scripts]: a host for each tenant
+//
+// Call a tool:
+//   - [Host], [Call] and [Result]; [Durable] and [Narrow] are a [CallOption]
+//   - [Value], [Dict], [List] and [Media] are arguments and results; [NewDict], [Encode]
+//     and [Decode] convert Go values
+//   - [Error], whose kind errors.Is compares with [ErrInvalid], [ErrDenied] and so on
+//   - [Middleware] and [CallFunc] wrap all calls
+//
+// Write a tool in Go:
+//   - [AddTool] and [Tool]; [UndoFunc], [AvailableFunc] and [PreviewFunc] add to it
+//   - [Emit] reports the progress of a call
+//   - [Module] and [Func] are functions for scripts
+//
+// Approve and restrict:
+//   - [Approver], [ApproverFunc] and [ApproveAll] decide on calls that need approval
+//   - [Asker] answers what scripts ask; [Question] and [Answer] are for both
+//   - [Rule], a [Capability] with the verdict [Allow] or [Deny], decides without asking
+//   - [Limits] bound a call
+//
+// Follow what happens:
+//   - [Event] and [EventFilter], for Host.Subscribe, Host.Events and Host.Follow
+//   - [ToolCallStart], [ToolCallEnd] and the other types of Event.Data
+//
+// Record runs, which survive the process:
+//   - [RuntimeOptions].Store, with a [Store] of runtime/journal or runtime/journal/sqlite
+//   - [Durable], [ParkedError], and Host.Waiting, Answer, Resume, ResumeDue and Undo
+//   - [Run] and [RunFilter], for Host.Runs; [Runtime.Due] yields the runs of all tenants
+//
+// Many types are aliases of types in lower packages. Their comments list all exported fields
+// and methods. In the lists, host, tool, value and history are packages below runtime,
+// toolset is runtime/host/toolset, retry is runtime/history/retry, and trace is
+// runtime/tool/trace. These packages say more: runtime/host what a host does with a call,
+// and runtime/tool what a tool is. Package runtime/agent lets a model call the tools.
 package cassidy
 
 import (

@@ -24,7 +24,15 @@ import (
 	"github.com/cassidy-run/cassidy/sandbox/launch"
 )
 
-// Workers bound the processes in which scripts run; see [sandbox.Workers].
+// Workers bound the processes in which scripts run. A zero field means the default. See
+// [sandbox.Workers].
+//
+//	Max       int           // workers for calls that no other call makes; default 128
+//	PerTenant int           // of these, workers of one tenant; default half of Max
+//	PerTool   int           // workers of one script that compute at one time; default two for each processor
+//	Idle      int           // idle workers that are kept for later calls; default 16
+//	IdleTime  time.Duration // until other idle workers are ended; default 3 seconds
+//	Program   string        // the program to start as a worker; default this one
 type Workers = sandbox.Workers
 
 // A Mode is where scripts run, except for the built-in ones.
@@ -340,7 +348,12 @@ func (r *Runtime) launcher() tool.Launcher {
 	return launch.New(r.opts.Workers.Program)
 }
 
-// A Source is where the scripts of a host come from; see [Dir], [FS] and [Scripts].
+// A Source is where the scripts of a host come from; see [Dir], [FS] and [Scripts]. The zero
+// value has no scripts.
+//
+//	Folder() string     // of Dir, or ""
+//	Files() fs.FS       // of FS and Scripts, or nil
+//	Misnamed() []*Error // one for each invalid name of Scripts
 type Source = toolset.Source
 
 // Dir is a project folder: its scripts lie in path/.cassidy, the tools in tools/,
