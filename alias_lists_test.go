@@ -12,10 +12,11 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/runtime/agent"
 )
 
-// withLists point to the types whose aliases list their exported fields and methods.
-var withLists = []any{
+// withLists point to the types whose aliases list their exported fields and methods, by the folders of the aliases.
+var withLists = map[string][]any{".": {
 	(*cassidy.Host)(nil), (*cassidy.Workers)(nil), (*cassidy.Source)(nil), (*cassidy.Tool)(nil), (*cassidy.Param)(nil), (*cassidy.Type)(nil),
 	(*cassidy.Call)(nil), (*cassidy.Result)(nil), (*cassidy.Error)(nil), (*cassidy.CallFunc)(nil), (*cassidy.Middleware)(nil), (*cassidy.Executor)(nil),
 	(*cassidy.Dict)(nil), (*cassidy.List)(nil), (*cassidy.Media)(nil), (*cassidy.Rule)(nil), (*cassidy.Capability)(nil), (*cassidy.Limits)(nil),
@@ -23,42 +24,46 @@ var withLists = []any{
 	(*cassidy.Question)(nil), (*cassidy.Answer)(nil), (*cassidy.Change)(nil), (*cassidy.ParkedError)(nil), (*cassidy.Run)(nil), (*cassidy.RunFilter)(nil),
 	(*cassidy.Module)(nil), (*cassidy.Func)(nil), (*cassidy.Effect)(nil), (*cassidy.Outcome)(nil), (*cassidy.Event)(nil), (*cassidy.EventFilter)(nil),
 	(*cassidy.ToolCallStart)(nil), (*cassidy.ToolCallEnd)(nil), (*cassidy.Progress)(nil),
-}
+}, "runtime/agent": {
+	(*agent.Budget)(nil), (*agent.Ceilings)(nil), (*agent.OverheadReport)(nil), (*agent.Seen)(nil), (*agent.Skill)(nil),
+}}
 
 // TestAliasLists checks that the list in the comment of an alias has all exported fields and methods of the type, and
-// nothing else.
+// nothing else. Without it, go doc shows none of them.
 func TestAliasLists(t *testing.T) {
 	t.Parallel()
-	names, lists := aliasLists(t)
-	names[reflect.TypeFor[cassidy.RunState]().String()] = "RunState" // an alias of an alias
-	for _, pointer := range withLists {
-		typ := reflect.TypeOf(pointer).Elem()
-		name := names[typ.String()]
-		want, got := membersOf(typ, names), lists[name]
-		for member, form := range want {
-			if got[member] != form {
-				t.Errorf("the comment of %s has %q for %s, want %q", name, got[member], member, form)
+	for folder, pointers := range withLists {
+		names, lists := aliasLists(t, folder)
+		names[reflect.TypeFor[cassidy.RunState]().String()] = "RunState" // an alias of an alias
+		for _, pointer := range pointers {
+			typ := reflect.TypeOf(pointer).Elem()
+			name := names[typ.String()]
+			want, got := membersOf(typ, names), lists[name]
+			for member, form := range want {
+				if got[member] != form {
+					t.Errorf("%s: the comment of %s has %q for %s, want %q", folder, name, got[member], member, form)
+				}
 			}
-		}
-		for member := range got {
-			if _, ok := want[member]; !ok {
-				t.Errorf("the comment of %s lists %s, which it does not have", name, member)
+			for member := range got {
+				if _, ok := want[member]; !ok {
+					t.Errorf("%s: the comment of %s lists %s, which it does not have", folder, name, member)
+				}
 			}
+			delete(lists, name)
 		}
-		delete(lists, name)
-	}
-	for name := range lists {
-		t.Errorf("the list in the comment of %s is not checked: add it to withLists", name)
+		for name := range lists {
+			t.Errorf("%s: the list in the comment of %s is not checked: add it to withLists", folder, name)
+		}
 	}
 }
 
-// aliasLists returns the names of the aliases of the package by the types that they stand for, and the lists in their
-// comments.
-func aliasLists(t *testing.T) (names map[string]string, lists map[string]map[string]string) {
+// aliasLists returns the names of the aliases of the package in a folder by the types that they stand for, and the lists
+// in their comments.
+func aliasLists(t *testing.T, folder string) (names map[string]string, lists map[string]map[string]string) {
 	t.Helper()
 	names, lists = map[string]string{}, map[string]map[string]string{}
 	for _, f := range goFiles(t) {
-		if f.Dir != "." || f.Test {
+		if f.Dir != folder || f.Test {
 			continue
 		}
 		for _, decl := range f.AST.Decls {

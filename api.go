@@ -391,7 +391,8 @@ const (
 	RunStuck     = history.Stuck     // nobody can continue it until the cause is gone; see Host.Retry
 )
 
-// Who asks for a call. The zero value is a model, which may do least unasked.
+// Who asks for a call, see [Call].Caller. The zero value is a model, whose calls need
+// approval most often.
 const (
 	ByModel  = tool.ByModel  // a model chose the call
 	ByScript = tool.ByScript // another tool, a policy or a workflow makes it

@@ -105,18 +105,17 @@ type Options struct {
 	// WorkDir is where relative paths begin, a folder inside Dir. "" means Dir.
 	WorkDir string
 	// TrustSource says that the source is the program's own or was reviewed
-	// elsewhere: its tools, skills, agents and notes are used without asking. Otherwise trust
-	// is looked up under State, as it is for the notes in Dir where the source is
-	// another one.
+	// elsewhere: its tools, workflows, skills and agents, and notes for models such as
+	// AGENTS.md, are trusted. Otherwise trust is looked up under State. If the source is not
+	// the folder Dir, that is also done for the skills and notes in Dir.
 	TrustSource bool
 	// Home is the user's folder, with tools/, skills/, agents/ and config.yaml. ""
 	// means none.
 	Home string
 	// Config is a file to read in place of the config.yaml in Home.
 	Config string
-	// Cache is a folder that keeps what the files of tools declare, so
-	// that the next Open reads only those that changed. "" means none. Of a file that
-	// is broken later, the last good version is kept if this host has read it.
+	// Cache is a folder in which the host keeps what the files of tools declare, so that
+	// the next Open reads only the files that have changed. "" means none.
 	Cache string
 	// State is the folder that records which files of a project its user trusts.
 	// "" means that no file is trusted.
@@ -140,8 +139,9 @@ type Options struct {
 	Private []netip.Prefix
 	// Roots are the authorities that https trusts. Nil means the system's.
 	Roots *x509.CertPool
-	// Modules are further effects for scripts; see [host.Options].Modules. Each
-	// [Func] decides by its Risk whether it asks for approval. With this one they can ask the program's model:
+	// Modules are further functions for scripts; see [host.Options].Modules. Each
+	// [Func] decides by its Risk whether it asks for approval. With the module of package
+	// agent, scripts can ask the model m:
 	//
 	//	agent.ModelModule(func(context.Context) (model.Model, error) { return m, nil })
 	Modules []tool.Module
@@ -177,7 +177,7 @@ type Options struct {
 	// Asker answers the questions of scripts. Nil answers none, and parks durable
 	// calls; see [host.Options].Asker.
 	Asker Asker
-	// Middleware wraps the calls of the host, the first outermost; see
+	// Middleware wraps the calls of the host; the first is the outermost. See
 	// [host.Middleware].
 	Middleware []Middleware
 	// Executor carries out the effects of scripts, once they were admitted, granted

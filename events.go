@@ -105,6 +105,7 @@ type (
 // [Progress], [Log] or [ToolOutput]. Package agent reports others.
 type Report = tool.Report
 
-// Emit reports something about the call that ctx belongs to, as a [Progress] of a
-// tool that is written in Go. See [host.Emit].
+// Emit reports something about the call of ctx, which is the context that a tool in Go or
+// the Do of a [Func] has got. With any other context it does nothing. It never blocks, and
+// is safe for concurrent use.
 func Emit(ctx context.Context, r Report) { host.Emit(ctx, r) }

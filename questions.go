@@ -114,6 +114,7 @@ const (
 // see [host.Serial].
 func Serial(a Approver) Approver { return host.Serial(a) }
 
-// ApproveAll returns an Approver that approves everything: for programs whose
-// tools are all their own.
+// ApproveAll returns an Approver that approves everything, for programs whose tools are all
+// their own. It does not approve notes for later conversations (memory.add): these need a
+// rule or another Approver.
 func ApproveAll() Approver { return host.ApproveAll() }

@@ -61,7 +61,8 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", m)
 }
 
-// ParseMode reads a mode as a config names it. "" is Process.
+// ParseMode reads a mode as a config names it: "process", "strict" or "inline". "" is
+// Process, and any other name an error of kind Invalid.
 func ParseMode(name string) (Mode, error) {
 	for m := range modes {
 		if name == "" || name == m.String() {
@@ -363,7 +364,8 @@ func Dir(path string) Source { return toolset.Dir(path) }
 
 // FS is a file system with tools at its root: files that end in .star, .lua or
 // .md, and what they load in lib/. Next to them are the folders workflows/,
-// policies/, skills/ and agents/. Its files are known by their content.
+// policies/, skills/ and agents/. Host.Refresh notices a change by the content of a file,
+// not by its time. A nil f has no files.
 func FS(f fs.FS) Source { return toolset.FS(f) }
 
 // Scripts is a source in memory, as [FS]: texts by the names of their files, such

@@ -46,8 +46,9 @@ func (s *sources) line(file string, n int) (text string, ok bool) {
 	return strings.ToValidUTF8(lines[n-1], "\ufffd"), true
 }
 
-// WithExcerpts returns an error with the lines of the script that it is about: that of its position
-// and those of the innermost calls, which are last.
+// WithExcerpts returns err with the lines of the script that it is about, in [value.Error].Excerpts: that
+// of its position, and those of the innermost calls, which are last. An error that names no
+// line of the script is returned as it is.
 func WithExcerpts(err error, script *tool.Script) error {
 	if err == nil {
 		return nil

@@ -24,8 +24,11 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Skill describes a skill to a model that has not loaded it: its Name, its Description,
-// and the names of the skills that it Requires.
+// A Skill describes a skill to a model that has not loaded it.
+//
+//	Name        string   // under which it is loaded
+//	Description string   // what it is for, and when to use it
+//	Requires    []string // the names of other skills
 type Skill = prompt.Skill
 
 // A LoadedSkill is the text of a skill, or of one of its files.
@@ -40,19 +43,48 @@ type LoadedSkill struct {
 }
 
 // An OverheadReport lists how many tokens of a conversation the tools use, as estimated.
+//
+//	Base  int                   // the instructions around the tools
+//	Tools []prompt.ToolOverhead // Name and Tokens of each
+//	Total int
+//	Limit int // of the conversation
+//
+//	Percent() float64 // of the Limit
+//	Warning() string  // for the user, or ""
+//	String() string
 type OverheadReport = prompt.OverheadReport
 
-// A Budget bounds the length of a conversation. A zero field has its default. The Limit is the
-// context window of the model, as far as that is known, or 200,000 tokens.
+// A Budget bounds the length of a conversation. A zero field has its default. For a model with
+// a large context window, the defaults of the limits in characters are higher.
+//
+//	Limit     int     // tokens of the conversation; default the context window, or 200,000
+//	Reserve   int     // tokens that are kept free for the answer; default 10,000, at most a quarter of Limit
+//	WarnAt    float64 // the share of the Limit at which Session.Nearly is true; default 0.80
+//	CompactAt float64 // the share at which the conversation is compacted; default 0.85
+//
+//	MessageWarn int // characters of a message above which the user is warned; default 100,000
+//	MessageMax  int // characters above which a message is refused; default 250,000
+//	ThreadMax   int // characters of the conversation; default 585,000
+//
+//	WithDefaults() Budget
+//	Sized(context int) Budget // with the defaults for a context window, in tokens
 type Budget = account.Budget
 
 // Ceilings bound what the requests of a turn to models use, with those of its sub-agents, of
 // compactions, and of scripts that ask a model. A zero field sets no bound. A ceiling is checked
 // before each request: a recorded turn that has reached it is parked, and continues with a higher
 // one.
+//
+//	Tokens   int     // read and written, also those from a cache
+//	CostUSD  float64 // US dollars
+//	Requests int
+//
+//	Or(other Ceilings) Ceilings // those of other for the zero fields
+//	Check() error               // kind Invalid for a negative one
+//	CheckPrice(name string, p *model.Price) error
 type Ceilings = meter.Ceilings
 
-// DefaultResultText is the default of Options.MaxResult, in characters.
+// DefaultResultText is the default of Options.MaxResult: 30,000 characters.
 const DefaultResultText = prompt.DefaultResultText
 
 // Options configure an agent. Only Model is required. The functions and the Model are

@@ -16,8 +16,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// ProgramFile is the path of a program that a model writes. The engine recognizes its
-// extension.
+// ProgramFile is "program.code", the path that a program has which a model writes for the tool of
+// [RegisterCode], in errors and positions. The extension tells the engine to read it as a program.
 const ProgramFile = program.File
 
 // RegisterCode registers the tool execute_code(code) with a host. It runs a program in

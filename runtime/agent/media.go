@@ -13,7 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// MaxMedia is the limit of the images and documents of a conversation, in bytes: of attachments
+// MaxMedia is the limit of the images and documents of a conversation, 20 MB: of attachments
 // and of the results of tools. If they would have more, older results lose theirs.
 const MaxMedia = dialog.MaxMedia
 

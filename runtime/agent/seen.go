@@ -9,6 +9,8 @@ import (
 )
 
 // Seen holds when the tools of a session last read and wrote a file. A zero time means never.
+//
+//	Read, Written time.Time
 type Seen = conversation.Seen
 
 // Files returns the files that the tools of the session have read or written in calls that

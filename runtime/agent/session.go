@@ -332,8 +332,8 @@ func (s *Session) Usage() (used, limit int) {
 // Messages returns the conversation so far.
 func (s *Session) Messages() []model.Message { return slices.Clone(s.state.Messages) }
 
-// Nearly reports whether the user should be warned about the length of the conversation, see
-// [Budget].WarnAt.
+// Nearly reports whether the conversation is so long that the user should be warned: it has reached
+// the share [Budget].WarnAt of its limit.
 func (s *Session) Nearly() bool { return s.state.Account.Nearly() }
 
 // Agent returns the agent of the session, with the tools of the last [Session.Offer].

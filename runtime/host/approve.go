@@ -13,8 +13,8 @@ import (
 // An Approver decides on what needs approval: questions of the kind
 // [tool.QuestionApproval].
 //
-// Approve is called concurrently, see [Serial]. The clock of the call stops meanwhile.
-// Approve must not wait for another call that needs approval. An error is a refusal, with
+// Approve is called concurrently, see [Serial]. The timeout of the call does not include it.
+// It must not wait for another call that needs approval. An error is a refusal, with
 // the error as the reason. If errors.Is(err, [value.ErrUnanswered]) holds, a durable call is
 // parked and any other call is denied. A panic is a refusal of kind Internal.
 //

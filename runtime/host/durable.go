@@ -325,7 +325,8 @@ func (h *Host) Runs(ctx context.Context, f history.Filter) iter.Seq2[history.Run
 
 // VerifyRun checks every part of the record of a run against its hash, and returns the head of
 // the record: the hash that stands for all of it. kept is a head of the run that was stored
-// elsewhere, or "": the record must contain it. It fails as [history.Journal.Verify] does.
+// elsewhere, or "": the record must contain it. It fails with kind NotFound for an unknown run, with
+// Failed if a part was changed, and with Conflict without kept; see [history.Journal.Verify].
 func (h *Host) VerifyRun(ctx context.Context, runID, kept string) (history.Verified, error) {
 	j, err := h.journal()
 	if err != nil {

@@ -2,11 +2,30 @@
 //
 // A [Host] has tools, written in Go ([AddTool]) or as scripts ([Host.RegisterScript]), and
 // makes calls of them: it looks up the tool, checks the arguments, asks for approval,
-// executes the call and checks the result. The effects of a script pass one gate, see
-// internal/gate.
+// executes the call and checks the result.
 //
 // Start with package cassidy, which opens a host with the usual parts. Use this package to
 // choose the parts yourself.
+//
+// # Terms
+//
+// An effect is something that a script asks the host to do, by a call of a function such as
+// fs.read; the functions belong to modules, see [tool.Module]. Each effect passes the gate:
+// it is checked against the needs of the tool, what its user has granted, and the rules; if
+// necessary, somebody is asked; then it is carried out and recorded.
+//
+// A handler is the Go function of a tool. A call that a handler or an effect makes with its
+// context is nested; any other call is a root call.
+//
+// A run is a root call, or a [Program] such as a workflow or a turn of an agent, with all
+// calls and effects below it. It is recorded if the host has a store (Options.Journal) and
+// the call is [Durable] or the program has a [Recording]. If its process ends,
+// [Host.Resume] executes a recorded run again: its effects then have their recorded outcomes,
+// up to the first one without an outcome.
+//
+// A recorded run is parked while it waits for an answer or a time, in no process. It is due
+// when Resume can continue it. It is stuck if its record and its scripts no longer fit
+// together; see [Host.Retry].
 package host
 
 import (
@@ -29,8 +48,8 @@ import (
 	"github.com/cassidy-run/cassidy/sandbox"
 )
 
-// SavedResults is the folder of a project in which the command saves long results of tools. What is in it
-// is untrusted, unless TrustedSources has it.
+// SavedResults is the folder .cassidy/results of a project, in which the command saves long results of
+// tools. What is in it is untrusted, unless TrustedSources has it.
 const SavedResults = taint.Saved
 
 // Options configure a host. The zero value is safe: there are no scripts and no effects, and
@@ -68,9 +87,10 @@ type Options struct {
 	// scripts that have only a Path. What is revoked is not started, and a recorded run of it
 	// is not resumed. It is called concurrently. Nil means false.
 	Revoked func(src toolset.Source, s *tool.Script) bool
-	// Presets are named selections of tools, for [Host.Select].
+	// Presets are lists of names of tools for [Host.Select], by the NAME of preset:NAME.
 	Presets map[string][]string
-	// WorkDir is the value of the parameters that the host fills in (working_dir).
+	// WorkDir is the value of the parameters that the host fills in, such as working_dir; see
+	// [tool.Param].FromHost.
 	WorkDir string
 	// Timeout is the wall time of a call whose tool sets none; 0 means
 	// tool.DefaultTimeout.
@@ -93,7 +113,8 @@ type Options struct {
 	// others leave no room for waits until they end, and fails with kind Busy if its own time ends first.
 	// 0 means 160 MB.
 	Memory int64
-	// Rules allow, ask for or deny what tools do.
+	// Rules allow, ask for or deny what tools do. Of all rules about a capability, deny takes
+	// precedence over ask, and ask over allow.
 	Rules []tool.Rule
 	// TrustedSources name sources whose text is trusted, and UntrustedSources others whose text
 	// is not: http:HOST, tool:NAME, tool:@GROUP, or fs.read:GLOB for files. After a model has
@@ -106,8 +127,9 @@ type Options struct {
 	// keep those before. It is called concurrently: once when a call or a run begins, and before a
 	// question is asked, which added rules may make unnecessary. Nil: the settings are those of the options.
 	Settings func() *toolset.Settings
-	// FileNames returns, for one run, the names by which rules that ask or deny cover the
-	// files of the project beside their paths; see [stdlib.World.FileNames]. Nil means none.
+	// FileNames returns a function for one run, which finds the other names of a file, such as
+	// links that lead to it: a rule that asks or denies covers these names too. See
+	// [stdlib.World.FileNames]. Nil: rules see only the path that is used.
 	FileNames func() tool.FileNames
 	// Approver decides on what needs approval: what a rule asks for, and calls of tools
 	// that can act, unless a person made the call or rules allow everything. Nil denies
@@ -129,7 +151,7 @@ type Options struct {
 	// [Recording].Kind. It is called whenever the journal is needed, and must return the
 	// same one each time. Nil records nothing.
 	Journal func() (*history.Journal, error)
-	// Project is the folder under which the runs are recorded, or "".
+	// Project is recorded with each run as the folder of its project, see [history.Run].
 	Project string
 	// Audit is called with each approval and each refusal. The call waits for it, so that
 	// decisions are recorded even if the program dies. It is called concurrently. Its
@@ -144,8 +166,9 @@ type Options struct {
 	Close func() error
 }
 
-// A Host runs tools. It is safe for concurrent use. The methods of a nil or zero Host fail with kind Invalid, or return
-// nothing if they return no error.
+// A Host runs tools; see [New]. It is safe for concurrent use. The methods of a nil or zero Host fail with kind Invalid,
+// or return nothing if they return no error. Without a store (Options.Journal), the methods for recorded runs fail with
+// kind Invalid.
 type Host struct {
 	opts     Options
 	registry registry
@@ -231,9 +254,9 @@ func (h *Host) parts() gate.Parts {
 	return p
 }
 
-// Modules returns the functions with which scripts use other tools. Every host has them. A
-// sandbox must be given them too, in addition to those of Options.Modules. They have no Do:
-// each host carries them out itself.
+// Modules returns the module tools, with the functions by which scripts call other tools. Every
+// host has it. A sandbox must be given it too, in addition to Options.Modules. Its functions have
+// no Do: each host carries them out itself.
 func Modules() []tool.Module { return gate.Modules() }
 
 // Broken returns an error for each file in which the last search found no usable tool, with

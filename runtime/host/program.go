@@ -28,7 +28,7 @@ import (
 type Program struct {
 	Name   string // in events and errors, such as "policy review"
 	Script tool.Script
-	Entry  string // the name of its function
+	Entry  string // the name of the function of the script that is called
 	// Args are its arguments. A parameter without an argument that has the name of a
 	// module gets the module.
 	Args *value.Dict
@@ -134,8 +134,10 @@ func (p *Program) asTool() *gate.Callee {
 	return &gate.Callee{Tool: &tool.Tool{Name: p.Name, Needs: p.Needs, Returns: p.Returns}, Location: location, Granted: p.Needs}
 }
 
-// RunProgram runs a program. With the context of an effect or of a handler in Go, it runs for
-// that call, and may do nothing that the call or one of its callers may not do.
+// RunProgram runs a program, and returns the result of its function. With the context of an effect
+// or of a handler in Go, it runs for that call, and may do nothing that the call or one of its
+// callers may not do. It fails as the script does, with kind Parked if the run waits, and with
+// kind Invalid for an invalid program.
 func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error) {
 	if err := h.valid(); err != nil {
 		return tool.Outcome{}, err
@@ -253,8 +255,8 @@ func (p *Program) startEvent(part bool) *tool.RunStart {
 	return &start
 }
 
-// Check fails if the script of a program cannot be run: if it is invalid, or its top level
-// fails.
+// Check fails with the error of the script of a program if that cannot be run: if it is invalid,
+// or its top level fails. It does not call the function of the program.
 func (h *Host) Check(ctx context.Context, p *Program) error {
 	const none = " " // the name of no function
 	q := *p

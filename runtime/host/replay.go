@@ -34,8 +34,9 @@ type Replayed struct {
 	Used bool
 }
 
-// Replay executes a recorded run again from its record. The error is why the replay could not
-// begin; the result has how it ended.
+// Replay executes a recorded run again from its record, and returns how that ended. The error is
+// why the replay could not begin: of kind NotFound for an unknown run, and Invalid if the host has
+// no store.
 func (h *Host) Replay(ctx context.Context, o Replay) (*Replayed, error) {
 	j, err := h.journal()
 	if err != nil {

@@ -34,17 +34,18 @@ func (h *Host) mayStart(p *Program) error {
 	return nil
 }
 
-// ReviewedOption is the option of a run with files that its user has reviewed and whose texts the conversation before it
-// has got. It is also the key of the files in a note of [ReviewedNote].
+// ReviewedOption is the key in [Recording].Options for a list of files that their user has reviewed, such as skills, and
+// whose texts a model got in earlier turns of the conversation. The run is not resumed after the trust of one of them was
+// revoked. Notes of [ReviewedNote] have the same key.
 const ReviewedOption = "reviewed"
 
-// ReviewedNote returns a note of a run which has got the texts of files that its user has reviewed. The
-// run is not resumed after the trust of one of them was revoked.
+// ReviewedNote returns a note for [tool.Grant].Note, of an effect that gives a model the texts of files
+// that their user has reviewed. The run is not resumed after the trust of one of them was revoked.
 func ReviewedNote(files []string) *value.Dict {
 	return value.NewDict(ReviewedOption, value.List(value.Map(files, func(f string) value.Value { return f })))
 }
 
-// ReviewedFiles returns the files in a note of [ReviewedNote]. Another note has none.
+// ReviewedFiles returns the files in a note of [ReviewedNote], and nil for any other note.
 func ReviewedFiles(note *value.Dict) (files []string) {
 	for _, v := range note.Elements(ReviewedOption) {
 		if file, ok := v.(string); ok {

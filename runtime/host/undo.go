@@ -88,7 +88,7 @@ func undoneValue(u *operate.Undone) value.Value {
 	return value.NewDict("id", u.ID, "undone", int64(len(u.Done)), "skipped", whats(u.Skipped), "lasting", whats(u.Lasting))
 }
 
-// UndoKind is the kind of the run that undoes another.
+// UndoKind is "undo", the kind of the run with which [Host.Undo] undoes another.
 const UndoKind = undoKind
 
 // A past is what is recorded of a run that has ended.

@@ -20,9 +20,9 @@ type Agent struct {
 	Prompt string `json:"prompt,omitempty"`
 	// Model is PROVIDER:NAME, or an alias that the program resolves. "" is the caller's model.
 	Model       string   `json:"model,omitempty"`
-	Effort      string   `json:"effort,omitempty"`
+	Effort      string   `json:"effort,omitempty"` // of reasoning, as the model names it
 	Temperature *float64 `json:"temperature,omitempty"`
-	Policy      string   `json:"policy,omitempty"`
+	Policy      string   `json:"policy,omitempty"` // the name of the script that controls it
 	// Script is the policy as it was when a run began, or nil.
 	Script *Script `json:"script,omitempty"`
 	// Tools select some of the caller's tools: names, @GROUP and names with the wildcards * and
@@ -31,8 +31,8 @@ type Agent struct {
 	Without []string `json:"without,omitempty"`
 	// Rules deny or ask, for the agent and everything that it calls.
 	Rules      []Rule      `json:"rules,omitempty"`
-	Iterations int         `json:"iterations,omitempty"`
-	Schema     *value.Dict `json:"schema,omitempty"` // of the result; nil means a text
+	Iterations int         `json:"iterations,omitempty"` // how often a model may be asked in a turn
+	Schema     *value.Dict `json:"schema,omitempty"`     // of the result; nil means a text
 	Limits     AgentLimits `json:"limits,omitzero"`
 	// Mode is whether other agents may call it, or only users: "all", "subagent" or "primary".
 	// "" is "all".

@@ -16,7 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// A Call asks for a tool.
+// A Call is a request to run a tool. Only Tool is required.
 type Call struct {
 	ID        string      // of the call in events; the host generates one if it is empty
 	Tool      string      // by name

@@ -121,7 +121,8 @@ func CapabilityNames() []string {
 	return value.Map(capabilityRules, func(r capabilityRule) string { return r.name })
 }
 
-// ParseCapability reads a capability as an author writes it in needs.
+// ParseCapability reads a capability as an author writes it in needs, such as
+// "fs.read:docs/**". An error is of kind Invalid.
 func ParseCapability(text string) (Capability, error) {
 	name, target, targeted := strings.Cut(text, ":")
 	rule, ok := ruleFor(name)

@@ -83,8 +83,8 @@ type Const struct {
 	Value value.Value
 }
 
-// A Func is a function that scripts can use. Its bindings in every language, its checks
-// in the gate and its reference page are all made from it.
+// A Func is a function that scripts can use, in every language. Name, Kind and Do are
+// required.
 type Func struct {
 	Name    string
 	Doc     string // what it does; the first sentence is its summary
@@ -120,9 +120,9 @@ type Func struct {
 	// of the outcome must be a [value.Value]: [value.FromGo] encodes any other. An error without
 	// a kind is of kind Failed, a panic is one of kind Internal.
 	Do func(ctx context.Context, e Effect, g Grant) (Outcome, error)
-	// Prepare is called before the intent of the effect is recorded, with the context of Do. What it does, such
-	// as starting a server, can be repeated, so a run that is interrupted then asks nobody. If it fails, the
-	// effect was not begun. Nil prepares nothing.
+	// Prepare is called before Do, with its context, and before the host records that the effect begins. What it
+	// does, such as starting a server, can be repeated, so a run that is interrupted then asks nobody. If it fails,
+	// the effect was not begun. Nil prepares nothing.
 	Prepare func(ctx context.Context, e Effect) error
 	// Rest is the name of an argument that collects, in a dict, the named arguments that
 	// are not parameters. "" refuses them.
@@ -130,7 +130,7 @@ type Func struct {
 	// Mode is [ModePlain] for an ordinary function.
 	Mode Mode
 	// Callbacks says that the arguments of an effect may contain functions of the script, if that
-	// is in Starlark; see package internal/callback.
+	// is in Starlark. It is for cassidy's own functions, such as those of package scripttest.
 	Callbacks bool
 	// Reported returns the Value of an outcome of which a person has reported the result, after the run was
 	// interrupted in the effect. It fails if that cannot be its result. Nil returns the result itself.
@@ -140,7 +140,7 @@ type Func struct {
 	// Nil means that Do keeps none.
 	Again func(ctx context.Context, e Effect, out Outcome, failure error) error
 	// Resumes reports that Do finds out itself what an interrupted try of the same effect
-	// has done, and continues it. Its intent and its outcome are durable at once.
+	// has done, and continues it. That it begins, and its outcome, are durable at once.
 	Resumes bool
 }
 
@@ -218,9 +218,9 @@ func (k EffectKind) String() string {
 	return names[0]
 }
 
-// CheckKinds returns an error of kind Invalid if a row of the module, or of its
-// objects, has no valid Kind or Risk. A Pure row cannot ask, since no gate checks it. The
-// rows of objects must be Pure, since they run in the script's own process.
+// CheckKinds returns an error of kind Invalid if a function of the module, or of its
+// objects, has no valid Kind or Risk. A Pure function cannot ask for approval, since it runs in
+// the script's own process, where nothing checks it. The functions of objects must be Pure.
 func (m *Module) CheckKinds() error {
 	for i := range m.Funcs {
 		f, name := &m.Funcs[i], m.Funcs[i].Name
@@ -290,8 +290,8 @@ type Grant struct {
 	Emit  func(Report)               // reports about the call
 	Note  func(*value.Dict) error    // records a fact about the effect; nil if it has no record
 	Rand  func() (*rand.Rand, error) // the random numbers of the call, from one seed
-	// Do asks for an effect as the script would. It is for pure rows, which run in the
-	// script's process.
+	// Do asks for an effect as the script would. It is for Pure functions, which run in the
+	// script's process, and nil for others.
 	Do func(name string, args *value.Dict) (Outcome, error)
 	// Memory is how many bytes the process of the script may use; 0 means unknown.
 	Memory int64

@@ -118,7 +118,7 @@ type Audit struct {
 	At           string       `dict:"at,omitempty"` // as in EffectDone
 }
 
-// An ErrorEvent reports that a call failed. The ToolCallEnd follows it.
+// An ErrorEvent reports that a call failed, just before its [ToolCallEnd].
 type ErrorEvent struct {
 	Error     string `dict:"error"`
 	ErrorType string `dict:"error_type"`         // see [value.Kind.Type]
@@ -183,7 +183,8 @@ type ModelReply struct {
 	OutputTokens int        `dict:"output_tokens"`
 }
 
-// A Decided is one decision that was read from a reply.
+// A Decided is one decision that was read from a reply of a model: what to do next. The
+// Decision of package runtime/agent/decision explains the fields.
 type Decided struct {
 	Kind      string      `dict:"kind"`   // "call", "final", "skill", "none" or "error"
 	Action    string      `dict:"action"` // the tool or the skill

@@ -36,8 +36,8 @@ type Collection interface {
 	Equal(ctx context.Context, g Grant, other Collection) (bool, error)
 }
 
-// An ObjectType is what scripts can do with a kind of object. Its rows are as those
-// of a [Module]; the object is the Self of their effects.
+// An ObjectType is what scripts can do with a kind of object. Its functions are like those
+// of a [Module], but Pure; the object is the Self of their effects.
 type ObjectType struct {
 	Name    string // as in messages: "table"
 	Doc     string
@@ -48,8 +48,9 @@ type ObjectType struct {
 	Lacks func(name string) string
 }
 
-// A Function is a function of the script. The row that gets it may call it only until the
-// row returns. Its error is that of the script.
+// A Function is a function of the script, as an argument of a method of an object or of a
+// [Func] with [ModeObjects]. It may be called only until these return. Its error is that of the
+// script.
 type Function func(args ...value.Value) (value.Value, error)
 
 // TypeName is "function".

@@ -7,11 +7,11 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// The parts of a model's context that tools take, in tokens.
+// Estimates of what tools take of the context of a model, and a limit of it, in tokens.
 const (
 	BaseOverhead    = 500     // the instructions around the tools' definitions
-	UnknownOverhead = 150     // a tool about which nothing is known
-	TokenLimit      = 200_000 // of a CassidyAI thread
+	UnknownOverhead = 150     // a tool of which only the name is known
+	TokenLimit      = 200_000 // the limit of a conversation with a model of unknown size
 )
 
 // EstimateTokens estimates the tokens of a text: a third of its characters, plus 15 %.

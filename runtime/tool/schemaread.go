@@ -10,7 +10,7 @@ import (
 // ParamsFromSchema returns the parameters that a JSON Schema of an object describes, such
 // as that of a vendor's definition of a tool. It accepts common type names that are not
 // JSON Schema (dict, float, tuple), and ignores keywords that a [Type] does not have, such
-// as oneOf. To be exact, set [Tool.Schema] instead.
+// as oneOf. To be exact, set [Tool.Schema] instead. An error is of kind Invalid.
 func ParamsFromSchema(schema *value.Dict) ([]Param, error) {
 	properties, _ := schema.Get("properties")
 	fields, ok := properties.(*value.Dict)

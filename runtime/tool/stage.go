@@ -32,7 +32,7 @@ type FileState struct {
 	Dir    bool   `dict:"dir"`
 	Mode   uint32 `dict:"mode"` // permission bits
 	Hash   string `dict:"hash"` // of a file's content, see [HashBytes]
-	Data   []byte `dict:"data"` // a file's content; of what was seen, only where it was read
+	Data   []byte `dict:"data"` // a file's content; nil if it was not read, see Known
 	// Length is that of the content in bytes, in a recorded question that leaves the content out; else 0.
 	Length int `dict:"length,omitempty"`
 }
@@ -56,7 +56,7 @@ func (s *FileState) Sum() string {
 	return s.Hash
 }
 
-// ChangeSums returns the sums before and after each change, by path.
+// ChangeSums returns the [FileState.Sum] before and after each change, by path.
 func ChangeSums(changes []Change) *value.Dict {
 	d := &value.Dict{}
 	for _, c := range changes {

@@ -31,9 +31,9 @@ type Tool struct {
 	ReturnsDoc  string // what the result means, in words
 	Needs       []Capability
 	Examples    []Example
-	Tags        []string
+	Tags        []string // for searching
 	Deprecated  *Deprecation
-	Version     string
+	Version     string        // of the tool, in any form
 	Timeout     time.Duration // wall time of one call; 0 means the host's default
 	Limits      Limits        // zero fields mean the host's defaults
 	Overhead    int           // tokens its definition costs; 0 means estimated
@@ -88,7 +88,7 @@ type Hints struct {
 	// UntrustedOutput says that the result has text that others wrote. A model that has read
 	// it must ask before it sends or runs anything.
 	UntrustedOutput bool
-	Other           map[string]bool
+	Other           map[string]bool // further hints by name, such as "parallel" for agents
 }
 
 // Words returns the names of the hints that are true, with hyphens, those of Other last and sorted.
@@ -122,9 +122,9 @@ type Example struct {
 
 // A Deprecation marks a tool as deprecated.
 type Deprecation struct {
-	Since       string
-	Replacement string
-	Message     string
+	Since       string // the version of the tool
+	Replacement string // the name of another tool, or ""
+	Message     string // for people and models, or ""
 }
 
 // Limits bound one call. A zero field means the host's default.

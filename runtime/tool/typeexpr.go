@@ -27,7 +27,7 @@ func ParseType(text string) (Type, error) {
 
 // ParseAnnotation reads a type as it is written in a signature, in the words
 // of Python: str, int, float, bool, list[T], dict[str, T], media, any, and T | None.
-// An unknown name is an error.
+// An unknown name is an error of kind Invalid.
 func ParseAnnotation(text string) (Type, error) {
 	return parseTypeWith(text, annotationType)
 }
