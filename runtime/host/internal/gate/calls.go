@@ -264,7 +264,8 @@ func (p *Pass) inOneStep() bool {
 	return p.tool.Location == tool.Embedded && (!p.tool.Repeats() || p.call.Entry != "")
 }
 
-// runStep runs a call that is one step.
+// runStep runs a call that is one step. Its path ends in 0.0, which no other step has: the commit of the call is at 0, and
+// the calls of the handler are at 1 and above.
 func (p *Pass) runStep(ctx context.Context, runner tool.Runner) (tool.Outcome, error) {
 	f, name := &tool.Func{Kind: tool.External, Reported: p.tool.CheckResult}, handlerEffect
 	switch {

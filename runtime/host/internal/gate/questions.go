@@ -81,7 +81,7 @@ func (s *step) forms(ctx context.Context) func(ctx context.Context, text string,
 // mayRepeat asks whether to repeat an effect that may have been carried out before the run
 // was interrupted, unless a repetition does no harm. If the answer is no, the effect fails. If it is that the
 // effect was carried out, done is true, and out has the result that the answer reports. An answer holds for one
-// attempt.
+// attempt. Done is a word of the answer and not a flag of the command, as it is the third answer to one question.
 func (s *step) mayRepeat(ctx context.Context) (out tool.Outcome, done bool, err error) {
 	if s.fn.MakesCalls() || s.fn.Kind != tool.External || s.of.tool.Hints.Idempotent && s.of.program == nil {
 		return out, false, nil
