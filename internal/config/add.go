@@ -84,12 +84,12 @@ func (c *Change) plan() (err error) {
 	} else if to, err := os.Readlink(c.File); err == nil {
 		return value.Errorf(value.Failed, "%s%s: the link leads to %s, which does not exist", c.purpose, c.File, to).WithHint("make that file, or remove the link")
 	}
-	c.Before, c.After, err = c.made()
+	c.Before, c.After, err = c.texts()
 	return err
 }
 
-// made returns the text of the file, and the text with the change.
-func (c *Change) made() (before, after string, err error) {
+// texts returns the text of the file, and the text with the change.
+func (c *Change) texts() (before, after string, err error) {
 	text, err := (&reader{file: c.File}).readBounded()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", "", folder.HomeError(strings.TrimSuffix(c.purpose, " "), c.File, err)
@@ -148,7 +148,7 @@ func (c *Change) Write() error {
 			return err
 		}
 	}
-	if c.Before, c.After, err = c.made(); err != nil || c.Before == c.After {
+	if c.Before, c.After, err = c.texts(); err != nil || c.Before == c.After {
 		return err
 	}
 	if err := folder.Replace(c.File, []byte(c.After), 0o600); err != nil {

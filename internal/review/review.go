@@ -92,7 +92,7 @@ func Of(q *tool.Question, about *About) *Review {
 		r.Subject += " · " + about.Caller
 	}
 	if q.Kind != tool.QuestionApproval {
-		r.asked(q)
+		r.addQuestion(q)
 		return r
 	}
 	switch {
@@ -216,8 +216,8 @@ func (r *Review) detail(parts ...Part) {
 	}
 }
 
-// asked adds the question of a script, or the one whether to repeat an effect.
-func (r *Review) asked(q *tool.Question) {
+// addQuestion adds the question of a script, or the one whether to repeat an effect.
+func (r *Review) addQuestion(q *tool.Question) {
 	r.Title = "A question for you"
 	unknown := q.Kind == tool.QuestionUnknown
 	if unknown {

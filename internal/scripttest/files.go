@@ -316,7 +316,7 @@ func driver(all []function) string {
 // list lists all tests of the folder: those of the test files, and the examples of tools.
 func (s *Suite) list() (tests []*Test, err error) {
 	f := s.files
-	wanted, err := s.wanted()
+	wanted, err := s.selection()
 	if err != nil {
 		return nil, err
 	}
@@ -410,8 +410,8 @@ func (t *Test) check(ctx context.Context, h *host.Host) error {
 	return t.state.err
 }
 
-// wanted returns which files the paths of the suite select.
-func (s *Suite) wanted() (func(name string) bool, error) {
+// selection returns which files the paths of the suite select.
+func (s *Suite) selection() (func(name string) bool, error) {
 	if len(s.opts.Paths) == 0 {
 		return func(string) bool { return true }, nil
 	}

@@ -67,7 +67,7 @@ func testModules(s *slot) []tool.Module {
 		if err != nil {
 			return tool.Outcome{}, err
 		}
-		return x.called(ctx, e.Args)
+		return x.call(ctx, e.Args)
 	}
 	return []tool.Module{m, {Name: callback.Module, Funcs: []tool.Func{result}}}
 }

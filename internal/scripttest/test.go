@@ -293,8 +293,8 @@ func (x *test) idle(what string) error {
 	return nil
 }
 
-// called is the result of a function of the script.
-func (x *test) called(ctx context.Context, args *value.Dict) (tool.Outcome, error) {
+// call is the result of a function of the script.
+func (x *test) call(ctx context.Context, args *value.Dict) (tool.Outcome, error) {
 	n := len(x.frames) - 1
 	if n < 0 {
 		return tool.Outcome{}, value.Errorf(value.Denied, "no function of the script was called")

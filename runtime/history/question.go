@@ -273,7 +273,7 @@ func (l *Log) same(q *Asked) (*Asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	if same := entry.asked(q); same != nil && l.isOpen(same) {
+	if same := entry.sameQuestion(q); same != nil && l.isOpen(same) {
 		return same, nil
 	}
 	return nil, nil
@@ -317,8 +317,8 @@ func (l *Log) ask(ctx context.Context, q Asked, durable bool) (Asked, error) {
 	return q, l.add(ctx, addition{kind: questionAsked, place: q.StepPath, durable: durable}, r)
 }
 
-// asked returns the last question at a step if it is the same as q, else nil.
-func (e *Entry) asked(q *Asked) *Asked {
+// sameQuestion returns the last question at a step if it is the same as q, else nil.
+func (e *Entry) sameQuestion(q *Asked) *Asked {
 	if len(e.Questions) == 0 {
 		return nil
 	}

@@ -53,7 +53,7 @@ func (w *watched) before(ctx context.Context) error {
 	if w.args, err = w.tool.Check(args); err != nil {
 		return err
 	}
-	return w.each(ctx, beforeTool, w.given, func(f *file, v *verdict) error {
+	return w.each(ctx, beforeTool, w.arguments, func(f *file, v *verdict) error {
 		if v.deny != "" {
 			return f.refused(ctx, beforeTool, w.tool.Name, "the call of "+w.tool.Name, v.deny)
 		}
@@ -65,8 +65,8 @@ func (w *watched) before(ctx context.Context) error {
 	})
 }
 
-// given returns the arguments of before_tool.
-func (w *watched) given() *value.Dict {
+// arguments returns the arguments of before_tool.
+func (w *watched) arguments() *value.Dict {
 	return value.NewDict("call", value.NewDict("tool", w.tool.Name, "args", w.args, "caller", w.call.Caller.String(), "reasoning", w.call.Reasoning))
 }
 
@@ -115,7 +115,7 @@ func (w *watched) after(ctx context.Context, r tool.Result, err error) (tool.Res
 		return r, err
 	}
 	given := func() *value.Dict {
-		d := w.given()
+		d := w.arguments()
 		d.Put("result", value.NewDict("success", err == nil, "value", r.Value, "error", r.Error, "error_type", r.ErrorType, "hint", r.Suggestion))
 		return d
 	}

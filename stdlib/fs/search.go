@@ -103,7 +103,7 @@ func (k *searcher) visit(s *spot) error {
 	if s.kind() != kindFile {
 		return nil
 	}
-	if wanted, err := k.wanted(s); err != nil || !wanted || k.look.allows(reads(s.path)) != nil {
+	if wanted, err := k.selects(s); err != nil || !wanted || k.look.allows(reads(s.path)) != nil {
 		return err
 	}
 	err := k.file(s)
@@ -119,7 +119,7 @@ func (k *searcher) visit(s *spot) error {
 	return err
 }
 
-func (k *searcher) wanted(s *spot) (bool, error) {
+func (k *searcher) selects(s *spot) (bool, error) {
 	if !strings.Contains(k.glob, "/") {
 		return k.look.matches(k.glob, s.name)
 	}

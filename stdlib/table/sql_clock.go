@@ -86,8 +86,8 @@ func vfsField(name string) uintptr {
 	return f.Offset
 }
 
-// asked reports whether a query asked for the time.
-func (v *clocklessVFS) asked() bool {
+// askedForTime reports whether a query askedForTime for the time.
+func (v *clocklessVFS) askedForTime() bool {
 	_, asked, _ := vfsLayout()
 	return libc.AtomicLoadPUintptr(v.at+asked) != 0
 }

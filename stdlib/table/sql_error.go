@@ -16,7 +16,7 @@ import (
 
 // explain returns the error of SQLite with the position and a hint.
 func (q *sqlQuery) explain(err error) error {
-	if q.vfs.asked() {
+	if q.vfs.askedForTime() {
 		return errSQLTime()
 	}
 	if err == nil {

@@ -307,7 +307,7 @@ func (s *reader) taggedCall(c candidate, at int) (int, bool) {
 	}
 	sh, end, err := s.writtenCall(t, name, s.skipMarks(next), true)
 	if i := prose.SkipSpace(s.text, next); err == nil && !sh.call && strings.HasPrefix(s.text[i:], "</") {
-		sh = s.called(t, &value.Dict{}, s.foreign(t, name)) // a call without arguments
+		sh = s.withArguments(t, &value.Dict{}, s.foreign(t, name)) // a call without arguments
 		end = i
 	}
 	c.end = max(end, at+1)
@@ -442,7 +442,7 @@ func (s *reader) writtenCall(t *tool.Tool, name string, at int, inTags bool) (sh
 		if err != nil {
 			return shape{}, i, err
 		}
-		return s.called(t, args, s.foreign(t, name)), end, nil
+		return s.withArguments(t, args, s.foreign(t, name)), end, nil
 	case i >= len(s.text) || s.text[i] != '{':
 		return shape{}, at, nil
 	}
@@ -460,14 +460,14 @@ func (s *reader) writtenCall(t *tool.Tool, name string, at int, inTags bool) (sh
 	}
 	d := s.foreign(t, name)
 	d.Repaired = append(d.Repaired, p.Notes...)
-	return s.called(t, args, d), p.At, nil
+	return s.withArguments(t, args, d), p.At, nil
 }
 
 // calledTexts returns a call whose arguments are text.
 func (s *reader) calledTexts(t *tool.Tool, name string, args *value.Dict) shape {
 	d := s.foreign(t, name)
 	d.Texts = true
-	return s.called(t, args, d)
+	return s.withArguments(t, args, d)
 }
 
 // namedTag reads a call whose tag holds the name of its tool, and returns where to
@@ -536,5 +536,5 @@ func (s *reader) elements(c candidate, at int) (int, bool) {
 		return at, false
 	}
 	c.end = end
-	return end, s.addShape(c, s.called(t, args, s.foreign(t, t.Name)), nil)
+	return end, s.addShape(c, s.withArguments(t, args, s.foreign(t, t.Name)), nil)
 }

@@ -170,14 +170,14 @@ func (s *reader) namedShape(d *value.Dict, key, name string) shape {
 		if nested {
 			one.Repaired = append(one.Repaired, loose.FixedNesting)
 		}
-		return s.called(t, args, one)
+		return s.withArguments(t, args, one)
 	}
 	// The other keys must be exactly the tool's arguments. A name without arguments is a call
 	// only under a key that implies it.
 	if !fits(t, flat) || flat.Len() == 0 && (key == "name" || key == "function") {
 		return shape{}
 	}
-	return s.called(t, flat, one)
+	return s.withArguments(t, flat, one)
 }
 
 // keyedShape returns the calls in {"TOOL": {its arguments}}. The arguments must fit, since
@@ -190,7 +190,7 @@ func (s *reader) keyedShape(d *value.Dict) shape {
 		if t == nil || !ok || !fits(t, args) || args.Len() == 0 && d.Len() > 1 {
 			return shape{}
 		}
-		one := s.called(t, args, s.foreign(t, k.(string)))
+		one := s.withArguments(t, args, s.foreign(t, k.(string)))
 		if !one.call || one.err != "" {
 			return shape{}
 		}
@@ -208,9 +208,9 @@ func (s *reader) foreign(t *tool.Tool, as string) Decision {
 	return d
 }
 
-// called adds the arguments to a call, or returns an error if a required one is missing. The
+// withArguments adds the arguments to a call, or returns an error if a required one is missing. The
 // schema of a definition, and placeholders such as <path>, show that no call is meant.
-func (s *reader) called(t *tool.Tool, args *value.Dict, d Decision) shape {
+func (s *reader) withArguments(t *tool.Tool, args *value.Dict, d Decision) shape {
 	properties, _ := args.Get("properties")
 	_, isSchema := properties.(*value.Dict)
 	if _, own := t.Param("properties"); isSchema && !own {

@@ -56,7 +56,7 @@ func (k *checker) check(c *Check) string {
 	case c.Command != nil:
 		return k.command(c.Command)
 	case c.Call != nil:
-		return k.called(c.Call)
+		return k.checkCall(c.Call)
 	case c.NotCalled != "":
 		return k.notCalled(c.NotCalled)
 	}
@@ -104,8 +104,8 @@ func (k *checker) command(c *CommandCheck) string {
 	return c.problem("the output of "+quote(c.Line), ran.Stdout)
 }
 
-// called returns why none of the calls is the one that is checked, or "".
-func (k *checker) called(c *CallCheck) string {
+// checkCall returns why none of the calls is the one that is checked, or "".
+func (k *checker) checkCall(c *CallCheck) string {
 	why := c.Tool + " was not called"
 	for _, call := range k.reply.Calls {
 		switch {

@@ -32,7 +32,7 @@ func (w *watched) Info(ctx context.Context) model.Info { return model.InfoOf(ctx
 
 // Ask implements [model.Model].
 func (w *watched) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
-	w.asked(r)
+	w.noteRequest(r)
 	reply, err := w.Model.Ask(ctx, r)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -47,7 +47,7 @@ func (w *watched) Ask(ctx context.Context, r *model.Request) (*model.Reply, erro
 	return reply, err
 }
 
-func (w *watched) asked(r *model.Request) {
+func (w *watched) noteRequest(r *model.Request) {
 	n := estimate(r.Tools, w.format, r.System, r.Messages)
 	w.mu.Lock()
 	defer w.mu.Unlock()

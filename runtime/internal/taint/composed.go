@@ -40,7 +40,7 @@ func (m *Marks) Composed(t *tool.Tool, args *value.Dict) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	j := judge{m.said, schema}
-	return !j.given(j.forms(schema), args)
+	return !j.tellsNothingNew(j.forms(schema), args)
 }
 
 // A judge decides which arguments tell nothing new.
@@ -55,8 +55,8 @@ const (
 	maxForms  = 64 // of a schema
 )
 
-// given reports whether a value tells nothing new. forms are what the schema says of it.
-func (j *judge) given(forms []*value.Dict, v value.Value) bool {
+// tellsNothingNew reports whether a value tells nothing new. forms are what the schema says of it.
+func (j *judge) tellsNothingNew(forms []*value.Dict, v value.Value) bool {
 	switch v := v.(type) {
 	case nil, bool:
 		return true
@@ -66,7 +66,7 @@ func (j *judge) given(forms []*value.Dict, v value.Value) bool {
 		for k, item := range v.All() {
 			name, _ := k.(string)
 			of := j.within(forms, "properties", name)
-			if len(of) == 0 && !j.says(name) || !j.given(of, item) {
+			if len(of) == 0 && !j.says(name) || !j.tellsNothingNew(of, item) {
 				return false
 			}
 		}
@@ -81,7 +81,7 @@ func (j *judge) given(forms []*value.Dict, v value.Value) bool {
 	}
 	of := j.within(forms, "items", "")
 	for _, item := range items {
-		if len(items) > maxItems || !j.given(of, item) {
+		if len(items) > maxItems || !j.tellsNothingNew(of, item) {
 			return false
 		}
 	}

@@ -17,9 +17,9 @@ const (
 	bytesPerStep = 64
 )
 
-// made checks the length of a string that a builtin is about to make, and counts the
+// countString checks the length of a string that a builtin is about to make, and counts the
 // work.
-func (c *call) made(L *lua.LState, builtin string, length int) {
+func (c *call) countString(L *lua.LState, builtin string, length int) {
 	if length > maxLuaString {
 		c.raise(L, value.Limitf(value.LimitMemory, "%s: the result would be longer than %d MB", builtin, maxLuaString>>20))
 	}
@@ -34,7 +34,7 @@ func luaRep(L *lua.LState) int {
 	if len(s) > 0 && n > maxLuaString {
 		length = maxLuaString + 1 // the product may overflow
 	}
-	luaCallOf(L).made(L, "string.rep", length)
+	luaCallOf(L).countString(L, "string.rep", length)
 	if s == "" {
 		n = 0
 	}
@@ -64,7 +64,7 @@ func luaConcat(L *lua.LState) int {
 			break // i+1 may overflow
 		}
 	}
-	c.made(L, "table.concat", length-min(length, len(sep)))
+	c.countString(L, "table.concat", length-min(length, len(sep)))
 	var b strings.Builder
 	b.Grow(length)
 	for i := from; i <= to; i++ {
@@ -181,7 +181,7 @@ func luaGsub(L *lua.LState) int {
 	if at < len(text) {
 		g.write(text[at:])
 	}
-	m.call.made(L, "string.gsub", len(g.out))
+	m.call.countString(L, "string.gsub", len(g.out))
 	L.Push(lua.LString(g.out))
 	L.Push(lua.LNumber(count))
 	return 2
@@ -196,7 +196,7 @@ type replacer struct {
 
 func (g *replacer) write(s string) {
 	if len(g.out)+len(s) > maxLuaString {
-		g.m.call.made(g.m.L, "string.gsub", maxLuaString+1)
+		g.m.call.countString(g.m.L, "string.gsub", maxLuaString+1)
 	}
 	g.out = append(g.out, s...)
 }
@@ -279,7 +279,7 @@ func luaFormat(native *lua.LState) lua.LGFunction {
 			}
 			b.WriteString(verb)
 		}
-		luaCallOf(L).made(L, "string.format", length)
+		luaCallOf(L).countString(L, "string.format", length)
 		L.SetTop(arg)
 		L.Replace(1, lua.LString(b.String()))
 		return format(L)

@@ -50,4 +50,4 @@ func (p *Pass) audit(word string, d decision) {
 }
 
 // audits reports whether anybody gets the decisions about the call.
-func (p *Pass) audits() bool { return p.Run.gate.Audit != nil || p.subject().wanted() }
+func (p *Pass) audits() bool { return p.Run.gate.Audit != nil || p.subject().hasReaders() }

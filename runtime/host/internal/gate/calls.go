@@ -23,7 +23,7 @@ func (of Request) Make(ctx context.Context) (tool.Result, error) {
 		}
 	}
 	events := subject{r, above, &c}
-	if events.wanted() {
+	if events.hasReaders() {
 		events.emit(tool.ToolCallStart{Args: c.Args, Reasoning: c.Reasoning})
 	}
 	start, ended := time.Now(), false
@@ -32,7 +32,7 @@ func (of Request) Make(ctx context.Context) (tool.Result, error) {
 			events.ended(start, 0, tool.Fail(errPanicked, tool.Usage{}), errPanicked, false, "")
 		}
 	}()
-	out, told, err := of.carryOut(ctx, events.wanted())
+	out, told, err := of.carryOut(ctx, events.hasReaders())
 	ended = true
 	if err != nil {
 		e := r.callError(err, above)
@@ -58,7 +58,7 @@ var errPanicked = value.Errorf(value.Internal, "the call panicked")
 // ended emits the end of a call, which waited so long for people. waits says that the run was parked instead, and unshown is why
 // the tool's own preview failed.
 func (s subject) ended(start time.Time, waited time.Duration, result tool.Result, e *value.Error, waits bool, unshown string) {
-	if !s.wanted() {
+	if !s.hasReaders() {
 		return
 	}
 	if e != nil && !waits {

@@ -54,7 +54,7 @@ func (s *step) refuse(ctx context.Context, err error) error {
 func (s *step) do(ctx context.Context) (tool.Outcome, error) {
 	start, before := time.Now(), s.of.waited.sum()
 	out, err := s.call(ctx)
-	if s.fn.Kind != tool.Notice && s.of.subject().wanted() {
+	if s.fn.Kind != tool.Notice && s.of.subject().hasReaders() {
 		waited := s.of.waited.sum() - before
 		s.of.emit(effectDone(s.effect, s.takes, err, time.Since(start), waited))
 	}

@@ -55,19 +55,19 @@ func (p echo) calls(s *step, v value.Value, err error) {
 	id, e := strconv.Itoa(s.number), s.effect
 	switch e.Func {
 	case callToolEffect:
-		p.made(nestedCall{Tool: e.Args.Text("name"), Args: e.Args.Dict("args")}, id, nestedResult(v, err))
+		p.emitCall(nestedCall{Tool: e.Args.Text("name"), Args: e.Args.Dict("args")}, id, nestedResult(v, err))
 	case callAllEffect:
 		calls, _ := readNestedCalls(e.Args)
 		results, _ := value.Elements(v)
 		for i := range min(len(calls), len(results)) {
 			d, _ := results[i].(*value.Dict)
-			p.made(calls[i], id+"."+strconv.Itoa(i+1), d)
+			p.emitCall(calls[i], id+"."+strconv.Itoa(i+1), d)
 		}
 	}
 }
 
-// made emits the events of one recorded call. came is its result, as nestedResult returns it.
-func (p echo) made(c nestedCall, id string, came *value.Dict) {
+// emitCall emits the events of one recorded call. came is its result, as nestedResult returns it.
+func (p echo) emitCall(c nestedCall, id string, came *value.Dict) {
 	call := tool.Call{ID: p.call.ID + "/" + id, Tool: c.Tool, Args: c.Args}
 	events := subject{p.Run, p.Pass, &call}
 	events.repeat(tool.ToolCallStart{Args: c.Args, Reasoning: p.call.Reasoning, Recorded: true})

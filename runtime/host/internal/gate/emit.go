@@ -51,8 +51,8 @@ func (s subject) event() tool.Event {
 	return tool.Event{Run: s.run.ID, Call: s.call.ID, Tool: s.call.Tool, Session: s.session()}
 }
 
-// wanted reports whether anybody gets the events about the call, or the record keeps them.
-func (s subject) wanted() bool { return s.run.record.Keeps() || s.heard() }
+// hasReaders reports whether anybody gets the events about the call, or the record keeps them.
+func (s subject) hasReaders() bool { return s.run.record.Keeps() || s.heard() }
 
 // heard reports whether a program or a subscriber gets the events about the call.
 func (s subject) heard() bool { return s.watched() || s.subscribed() }
@@ -89,7 +89,7 @@ func (s subject) session() string {
 // emit sends an event about the call to the programs that watch it, to the record of the run
 // and to the subscribers.
 func (s subject) emit(data any) {
-	if !s.wanted() {
+	if !s.hasReaders() {
 		return
 	}
 	e, hub := s.notify(data), s.run.gate.Hub

@@ -17,7 +17,7 @@ func QuestionLine(q *history.Asked) string {
 	rest := " at step " + q.StepPath.String() + ": " + q.Text
 	switch {
 	case q.Answer != nil:
-		return "was answered " + given(q) + rest
+		return "was answered " + answerText(q) + rest
 	case q.Kind == tool.QuestionAsk:
 		return "waits for an answer" + rest
 	}
@@ -137,8 +137,8 @@ func AnswerText(q *history.Asked) string {
 	return text
 }
 
-// given is an answer with who gave it, and why.
-func given(q *history.Asked) string {
+// answerText returns an answer, with who gave it, and why.
+func answerText(q *history.Asked) string {
 	text := AnswerText(q)
 	if q.Answer.By != "" {
 		text += " by " + q.Answer.By

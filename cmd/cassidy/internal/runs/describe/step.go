@@ -174,7 +174,7 @@ func questionLines(e *history.Entry, asks, settled bool) (lines []string) {
 			lines = append(lines, "asked: "+q.Text)
 		}
 		if q.Answer != nil && !(own && settled) {
-			lines = append(lines, "answered: "+FirstLine(given(q)))
+			lines = append(lines, "answered: "+FirstLine(answerText(q)))
 		}
 	}
 	return lines

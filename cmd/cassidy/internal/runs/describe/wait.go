@@ -112,7 +112,7 @@ func (w *Wait) Sent(at tool.StepPath) (lines []string) {
 	}
 	for i := range w.Questions {
 		if q := &w.Questions[i]; q.Answer != nil && slices.Equal(q.StepPath, at) {
-			lines = append(lines, "answered: "+FirstLine(given(q)))
+			lines = append(lines, "answered: "+FirstLine(answerText(q)))
 		}
 	}
 	return lines
