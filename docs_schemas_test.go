@@ -265,7 +265,7 @@ func TestSchemas(t *testing.T) {
 			putFile(t, file, string(text))
 		}
 		if diff := cmp.Diff(string(text), readPage(t, file)); diff != "" {
-			t.Errorf("%s differs from the code; run go test . -run TestSchemas -update (-code +file):\n%s", file, diff)
+			t.Errorf("%s differs from the code; run go test . -run 'TestSchemas$' -update (-code +file):\n%s", file, diff)
 		}
 	}
 	files, err := filepath.Glob("docs/schemas/*")

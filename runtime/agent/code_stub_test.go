@@ -196,7 +196,7 @@ func TestFunctionsHideNoModule(t *testing.T) {
 				continue // no program has it, nor the tool of that name
 			}
 			if got := stub.Text([]tool.Tool{{Name: name}}); got != name+"_()" {
-				t.Errorf("the tool %s is told as %q", name, got)
+				t.Errorf("the tool %s is told as %q, and programs cannot call it: add the name to predeclared in internal/prose/names.go", name, got)
 			}
 		}
 	}

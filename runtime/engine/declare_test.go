@@ -61,7 +61,7 @@ func describeAll(t *testing.T, name string) {
 		got := described(e, tool.Script{Path: f.Name, Source: string(f.Data), Libs: libs})
 		updated.Files = append(updated.Files, txtar.File{Name: stem + ".want", Data: []byte(got)})
 		if got != want[stem] && !*updateDeclared {
-			t.Errorf("Describe(%s): (-want +got)\n%s", f.Name, cmp.Diff(want[stem], got))
+			t.Errorf("Describe(%s): (-want +got); go test ./runtime/engine -update-declared takes it over\n%s", f.Name, cmp.Diff(want[stem], got))
 		}
 	}
 	if *updateDeclared {
