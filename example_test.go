@@ -24,12 +24,12 @@ func ExampleOpen() {
 		return
 	}
 	defer host.Close()
-	result, err := host.Call(context.Background(), tool.Call{
+	result, err := host.Call(context.Background(), cassidy.Call{
 		Tool: "word_count",
-		Args: value.NewDict("filepath", "notes/handbook.md"),
+		Args: cassidy.NewDict("filepath", "notes/handbook.md"),
 	})
 	fmt.Println(result.Text(), err)
-	_, err = host.Call(context.Background(), tool.Call{Tool: "word_count"})
+	_, err = host.Call(context.Background(), cassidy.Call{Tool: "word_count"})
 	fmt.Println(value.KindOf(err))
 	// Output:
 	// {"words": 152, "distinct": 111} <nil>
@@ -79,7 +79,7 @@ tool(in_stock, needs = ["use:stock/*"])
 		return
 	}
 	defer host.Close()
-	result, err := host.Call(context.Background(), tool.Call{Tool: "in_stock", Args: value.NewDict("item", "bolts")})
+	result, err := host.Call(context.Background(), cassidy.Call{Tool: "in_stock", Args: cassidy.NewDict("item", "bolts")})
 	fmt.Println(result.Value, err)
 	// Output: 5 <nil>
 }
