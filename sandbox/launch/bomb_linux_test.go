@@ -49,7 +49,12 @@ func bombIn(b []byte, limit int64) *bomb {
 	return &bomb{at(0), at(1), at(2), limit}
 }
 
+// The methods below run in processes that have a copy of this one's memory and one thread. Their functions check no stack:
+// the runtime asks a goroutine to yield through that check, and a copy of the request would stop the process for ever.
+
 // born counts a process or thread that has begun.
+//
+//go:nosplit
 func (b *bomb) born() {
 	n := b.live.Add(1)
 	for most := b.most.Load(); n > most && !b.most.CompareAndSwap(most, n); most = b.most.Load() {
@@ -58,6 +63,8 @@ func (b *bomb) born() {
 
 // fork starts a process by a system call and returns its PID, or 0 in it. It is -1 where that fails or
 // the bomb is large enough.
+//
+//go:nosplit
 func (b *bomb) fork(nr, flags uintptr) int {
 	if b.reserved.Add(1) > b.max {
 		b.reserved.Add(-1)
@@ -75,6 +82,7 @@ func (b *bomb) fork(nr, flags uintptr) int {
 	return int(pid)
 }
 
+//go:nosplit
 func (b *bomb) exit() {
 	b.live.Add(-1)
 	b.reserved.Add(-1)
@@ -82,6 +90,8 @@ func (b *bomb) exit() {
 }
 
 // rest sleeps for ten milliseconds, without the scheduler, which a forked process does not have.
+//
+//go:nosplit
 func rest() {
 	t := unix.Timespec{Nsec: 10e6}
 	unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&t)), 0, 0)
@@ -90,6 +100,8 @@ func rest() {
 const justFork = uintptr(unix.SIGCHLD)
 
 // isParentOfTwo starts two processes, and returns false in each of them.
+//
+//go:nosplit
 func (b *bomb) isParentOfTwo() bool {
 	first := b.fork(unix.SYS_CLONE, justFork)
 	return first != 0 && b.fork(unix.SYS_CLONE, justFork) != 0
