@@ -255,7 +255,7 @@ func (s *Session) newRequest(ctx context.Context, more []model.Message) (r *mode
 }
 
 // compose returns the next messages, with the reminder of the instructions if the user has one.
-func (t *turn) compose(message string, results []prompt.CallResult) []model.Message {
+func (t *turn) compose(message string, results []model.Message) []model.Message {
 	more := t.state.Next(conversation.Next{Text: message, Results: results, Attached: t.attaches(), Unread: t.unread})
 	if len(more) > 0 && t.state.Instructed() {
 		if last := &more[len(more)-1]; last.Role == model.User {

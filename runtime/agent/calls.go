@@ -66,9 +66,9 @@ func (t *turn) together(ctx context.Context, decisions []decision.Decision, belo
 	onlyReads := true
 	for i, d := range decisions {
 		c := t.plan(ctx, d, below.Child(after+i+1), i)
-		alone := c.answer == nil && !t.parallel(c.offered)
+		alone := !c.answered && !t.parallel(c.offered)
 		// The answer of an earlier call may have changed after calls that do more than read.
-		stale := c.answer != nil && c.answer.redundant && !onlyReads
+		stale := c.redundant && !onlyReads
 		repeated := c.offered != nil && known[conversation.Key(c.offered, d.Input)]
 		if i > 0 && (alone || stale || repeated) {
 			break
@@ -76,7 +76,7 @@ func (t *turn) together(ctx context.Context, decisions []decision.Decision, belo
 		if group = append(group, c); alone {
 			break
 		}
-		if c.answer == nil {
+		if !c.answered {
 			onlyReads = onlyReads && conversation.OnlyReads(c.offered)
 			known[conversation.Key(c.offered, d.Input)] = conversation.OnlyReads(c.offered)
 		}
@@ -115,7 +115,7 @@ func (t *turn) makeAll(ctx context.Context, group []plannedCall) {
 
 // numbered returns the context for a call, with the number of the sub-agent if it starts one.
 func (t *turn) numbered(ctx context.Context, c *plannedCall) context.Context {
-	if c.answer != nil || !t.startsAgent(c.offered) {
+	if c.answered || !t.startsAgent(c.offered) {
 		return ctx
 	}
 	return reserve(ctx, t.kept.NextAgent(), "")
@@ -124,17 +124,16 @@ func (t *turn) numbered(ctx context.Context, c *plannedCall) context.Context {
 // conclude keeps the outcome of a call that was made, and returns it for the policy. A call that
 // failed because the run was interrupted is broken.
 func (t *turn) conclude(ctx context.Context, c *plannedCall) (*value.Dict, error) {
-	o, err := t.outcomeOf(ctx, c)
-	if err != nil {
+	if err := t.report(ctx, c); err != nil {
 		return nil, err
 	}
 	broken := c.err != nil && ctx.Err() != nil
 	if broken {
-		o = t.broken(c.decision)
-	} else if !o.made {
-		emitAnswered(ctx, c, &o)
+		t.interrupt(c)
+	} else if !c.made {
+		c.emitAnswered(ctx)
 	}
-	v := o.dict()
+	v := c.dict()
 	v.Put("broken", broken)
 	return v, t.keepOutcome(c.decision, v, broken)
 }

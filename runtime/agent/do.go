@@ -33,78 +33,68 @@ func (t *turn) doCall(ctx context.Context, e tool.Effect) (value.Value, error) {
 	defer t.watches.Add(-1)
 	c := t.plan(ctx, d, e.StepPath, 0)
 	t.make(t.numbered(ctx, &c), &c)
-	o, err := t.outcomeOf(ctx, &c)
-	if err != nil {
+	if err := t.report(ctx, &c); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		o, err = t.broken(d), value.AsError(context.Cause(ctx), value.Canceled)
+		t.interrupt(&c)
+		err = value.AsError(context.Cause(ctx), value.Canceled)
 	}
-	v := o.dict()
+	v := c.dict()
 	t.kept.Take().Put(v)
 	if failure := t.keepCall(e, v, err); err == nil {
 		err = failure
 	}
-	if err == nil && !o.made {
-		emitAnswered(ctx, &c, &o)
+	if err == nil && !c.made {
+		c.emitAnswered(ctx)
 	}
 	return v, err
 }
 
-// emitAnswered emits the events of a call that the host did not make.
-func emitAnswered(ctx context.Context, c *plannedCall, o *outcome) {
-	d := &c.decision
-	host.EmitAnswered(ctx, tool.Call{Tool: d.Action, Args: d.Input, Reasoning: d.Reasoning, StepPath: c.at}, tool.Preview(o.text, tool.PreviewLines), o.failure)
-}
+// A plannedCall is the call of a decision, at a step of the run: first what is to be called, then
+// what came of it. A call that is not made is answered by the agent.
+type plannedCall struct {
+	decision decision.Decision
+	at       tool.StepPath
+	offered  *tool.Tool   // nil if the call is not made
+	notes    *hooks.Notes // of a call that is made
+	err      error        // of Host.Call
 
-// broken returns the outcome of an interrupted call.
-func (t *turn) broken(d decision.Decision) outcome {
-	o := t.failed(d, value.Errorf(value.Canceled, "the call was interrupted and may be partly done"))
-	o.made = true
-	return o
-}
-
-// An outcome is the outcome of a decision.
-type outcome struct {
 	result    tool.Result
-	text      string // for the model
+	failure   *value.Error // or nil
+	text      string       // for the model
+	said      string       // the tool's own message of a failure
+	answered  bool         // the call is not made
 	denied    bool
-	said      string     // the tool's own message of a failure
 	made      bool       // the host has run or refused the call
 	redundant bool       // it was made before, and the result is still valid
 	complete  bool       // the call ends the task
 	shown     value.List // the numbers of the images and documents of the result that the model gets
-	failure   *value.Error
 }
 
-// dict returns the outcome for the policy and the record.
-func (o *outcome) dict() *value.Dict {
-	d := value.NewDict("success", o.result.Success, "result", o.result.Value, "error", o.result.Error, "error_type", o.result.ErrorType,
-		"suggestion", o.result.Suggestion, "text", o.text, "denied", o.denied, "redundant", o.redundant, "complete", o.complete,
-		"made", o.made, "said", o.said)
-	if found := value.MediaIn(o.result.Value); len(found) > 0 {
-		d.Put("shown", o.shown)
+// dict returns what came of the call, for the policy and the record.
+func (c *plannedCall) dict() *value.Dict {
+	d := value.NewDict("success", c.result.Success, "result", c.result.Value, "error", c.result.Error, "error_type", c.result.ErrorType,
+		"suggestion", c.result.Suggestion, "text", c.text, "denied", c.denied, "redundant", c.redundant, "complete", c.complete,
+		"made", c.made, "said", c.said)
+	if found := value.MediaIn(c.result.Value); len(found) > 0 {
+		d.Put("shown", c.shown)
 		d.Put("fingerprint", prompt.Fingerprint(found))
 	}
 	return d
 }
 
-// A plannedCall is the call of a decision, at a step of the run.
-type plannedCall struct {
-	decision decision.Decision
-	at       tool.StepPath
-	offered  *tool.Tool   // nil if the call is not made
-	answer   *outcome     // of a call that is not made; else nil
-	notes    *hooks.Notes // of a call that is made
-	result   tool.Result
-	err      error
+// emitAnswered emits the events of a call that the host did not make.
+func (c *plannedCall) emitAnswered(ctx context.Context) {
+	d := &c.decision
+	host.EmitAnswered(ctx, tool.Call{Tool: d.Action, Args: d.Input, Reasoning: d.Reasoning, StepPath: c.at}, tool.Preview(c.text, tool.PreviewLines), c.failure)
 }
 
-// plan finds the tool of a decision, or the outcome of a call that is not made: it is invalid,
-// the model may not call the tool, it has made all calls that it may make, or it has the result
-// already. before is the number of calls that are planned before it.
+// plan finds the tool of a decision, or answers it: it is invalid, the model may not call the
+// tool, it has made all calls that it may make, or it has the result already. before is the
+// number of calls that are planned before it.
 func (t *turn) plan(ctx context.Context, d decision.Decision, at tool.StepPath, before int) plannedCall {
-	c := plannedCall{decision: d, at: at}
+	c := plannedCall{decision: d, at: at, answered: true}
 	offered := t.offered(d.Action)
 	if offered != nil {
 		c.decision.Action = offered.Name
@@ -112,55 +102,58 @@ func (t *turn) plan(ctx context.Context, d decision.Decision, at tool.StepPath, 
 	over := t.agent.opts.As.CheckCalls(len(t.result.Calls) + before)
 	switch {
 	case d.Kind == decision.Invalid:
-		o := t.failed(d, value.Errorf(value.Invalid, "%s", d.Error))
-		c.answer = &o
+		t.fail(&c, value.Errorf(value.Invalid, "%s", d.Error))
 	case offered == nil:
-		e := value.Errorf(value.NotFound, "Unknown tool: %s", d.Action)
-		c.answer = &outcome{result: tool.Fail(e, tool.Usage{}), failure: e, text: t.prompt().UnknownTool(d.Action)}
+		t.fail(&c, value.Errorf(value.NotFound, "Unknown tool: %s", d.Action))
+		c.text = t.prompt().UnknownTool(d.Action)
 	case over != nil:
-		o := t.failed(d, over)
-		c.answer = &o
+		t.fail(&c, over)
 	default:
 		c.offered = offered
-		if earlier, ok := t.memory.Find(conversation.Key(offered, d.Input)); ok && host.Operate(t.agent.host).ReplayOf(ctx) == "" { // in a replay the record has it
-			c.answer = &outcome{result: tool.Succeed(tool.Outcome{Value: earlier.Value}), text: prompt.Redundant(offered.Name, earlier.Number), redundant: true}
+		earlier, ok := t.memory.Find(conversation.Key(offered, d.Input))
+		if c.answered = ok && host.Operate(t.agent.host).ReplayOf(ctx) == ""; c.answered { // in a replay the record has it
+			c.result, c.text, c.redundant = tool.Succeed(tool.Outcome{Value: earlier.Value}), prompt.Redundant(offered.Name, earlier.Number), true
 		}
 	}
 	return c
 }
 
-// make makes the call, unless it is not to be made.
+// make makes the call, unless it is answered.
 func (t *turn) make(ctx context.Context, c *plannedCall) {
-	if c.answer == nil {
+	if !c.answered {
 		d := &c.decision
 		ctx, c.notes = t.collect(ctx, c.at)
 		c.result, c.err = t.agent.host.Call(ctx, tool.Call{Tool: d.Action, Args: d.Input, Texts: d.Texts, Reasoning: d.Reasoning, Caller: tool.ByModel, StepPath: c.at})
 	}
 }
 
-// outcomeOf returns the outcome of a call that was made or answered. An error ends the run.
-func (t *turn) outcomeOf(ctx context.Context, c *plannedCall) (outcome, error) {
+// report gives a call that was made its text for the model. An error ends the run.
+func (t *turn) report(ctx context.Context, c *plannedCall) error {
 	switch {
-	case c.answer != nil:
-		return *c.answer, nil
+	case c.answered:
+		return nil
 	case program.Final(c.err):
-		return outcome{}, c.err
+		return c.err
 	case c.err != nil:
 		e := *value.ErrorOf(c.err, value.Failed)
-		said := e.Message()
-		e.Op, e.Err = c.offered.FailedCall(c.decision.Input), errors.New(e.Message())
-		o := t.failed(c.decision, &e)
-		if o.made = true; e.Kind == value.Failed || e.Kind == value.Command || e.Kind == value.System { // these messages are the tool's
-			o.said = said
+		if e.Kind == value.Failed || e.Kind == value.Command || e.Kind == value.System { // these messages are the tool's
+			c.said = e.Message()
 		}
-		o.text += c.notes.Text()
-		return o, nil
+		e.Op, e.Err = c.offered.FailedCall(c.decision.Input), errors.New(e.Message())
+		t.fail(c, &e)
+	default:
+		c.text, c.complete = t.resultText(c.offered.Name, c.result), t.ends(c.offered)
+		t.showMedia(ctx, c)
 	}
-	name := c.offered.Name
-	o := outcome{made: true, result: c.result, text: t.resultText(name, c.result), complete: t.ends(c.offered)}
-	t.showMedia(ctx, &o)
-	o.text += c.notes.Text()
-	return o, nil
+	c.made = true
+	c.text += c.notes.Text()
+	return nil
+}
+
+// interrupt makes a call one that was interrupted.
+func (t *turn) interrupt(c *plannedCall) {
+	*c = plannedCall{decision: c.decision, at: c.at, made: true}
+	t.fail(c, value.Errorf(value.Canceled, "the call was interrupted and may be partly done"))
 }
 
 // ends reports whether a call of a tool ends the task.
@@ -168,19 +161,15 @@ func (t *turn) ends(offered *tool.Tool) bool {
 	return t.agent.ends && tool.Key(offered.Name) == stub.CompleteTool
 }
 
-// failed returns the outcome of a failed call.
-func (t *turn) failed(d decision.Decision, e *value.Error) outcome {
-	o := outcome{result: tool.Fail(e, tool.Usage{}), failure: e}
-	if e.Kind == value.Denied {
-		o.denied, o.text = true, t.prompt().Denied(e.Message())
-		offered := t.offered(d.Action)
-		if !strings.Contains(e.Message(), "not approved") || offered != nil && offered.OnlyCalls { // denied by a rule, or a call that this one made
-			o.text = t.resultText(d.Action, o.result)
-		}
-		return o
+// fail makes a call one that failed.
+func (t *turn) fail(c *plannedCall, e *value.Error) {
+	c.result, c.failure, c.denied = tool.Fail(e, tool.Usage{}), e, e.Kind == value.Denied
+	offered := t.offered(c.decision.Action)
+	if c.denied && strings.Contains(e.Message(), "not approved") && (offered == nil || !offered.OnlyCalls) { // not by a rule, and no call that this one made
+		c.text = t.prompt().Denied(e.Message())
+		return
 	}
-	o.text = t.resultText(d.Action, o.result)
-	return o
+	c.text = t.resultText(c.decision.Action, c.result)
 }
 
 // offered returns the tool with a name if the model may call it, or nil.

@@ -114,7 +114,7 @@ func (s *Session) Kept() string {
 		line("open", c.ID)
 	}
 	for _, m := range s.state.Made {
-		line("made", fmt.Sprintf("%q, success %v, last %v", m.CallResult, m.Success, m.Last))
+		line("made", fmt.Sprintf("%q, success %v, last %v", [2]string{m.ID, m.Text}, m.Success, m.Last))
 	}
 	for _, text := range s.state.Heard {
 		line("heard", fmt.Sprintf("%q", text))

@@ -43,11 +43,11 @@ func (s *Session) MarkUntrusted(what string) { s.state.Marks.Add(taint.Source{Wh
 // Detach drops what [Session.Attach] has added and no message has sent.
 func (s *Session) Detach() { s.state.Attached = nil }
 
-// showMedia adds to the outcome of a call which images and documents of its result the model gets
-// with it, and tells the model of the others.
-func (t *turn) showMedia(ctx context.Context, o *outcome) {
-	shown, note := prompt.Shown(value.MediaIn(o.result.Value), t.agent.sizes.Info(ctx).Media, t.state.ResultLimit())
-	o.shown, o.text = shown, prompt.Paragraphs(o.text, note)
+// showMedia decides which images and documents of the result of a call the model gets with it, and
+// tells the model of the others.
+func (t *turn) showMedia(ctx context.Context, c *plannedCall) {
+	shown, note := prompt.Shown(value.MediaIn(c.result.Value), t.agent.sizes.Info(ctx).Media, t.state.ResultLimit())
+	c.shown, c.text = shown, prompt.Paragraphs(c.text, note)
 }
 
 // refusedMedia reports whether a request was perhaps refused because of the images and documents of

@@ -259,8 +259,9 @@ func (t *turn) keepBroken(e tool.Effect) error {
 	}
 	decisions, err := functions.Decisions(e.Args)
 	for _, d := range decisions {
-		o := t.broken(d)
-		err = cmp.Or(err, t.keepOutcome(d, o.dict(), true))
+		c := plannedCall{decision: d}
+		t.interrupt(&c)
+		err = cmp.Or(err, t.keepOutcome(d, c.dict(), true))
 	}
 	return err
 }

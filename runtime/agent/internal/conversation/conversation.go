@@ -44,7 +44,8 @@ func (s *State) AddReviewed(files []string) {
 // A Call is a call with the text that the next message reports to the model, in this turn
 // or, if it is interrupted, in the next one.
 type Call struct {
-	prompt.CallResult
+	ID      string        `json:"id"`
+	Text    string        `json:"text"`
 	Media   []model.Media `json:"media,omitempty"` // of the result, which the model gets
 	Success bool          `json:"success"`
 	Last    bool          `json:"last"` // the call that ended the task
@@ -170,7 +171,7 @@ func (s *State) AddCall(id, name string, o *Outcome) {
 	}
 	s.Heard = Hear(s.Heard, said)
 	s.Made = append(s.Made, Call{
-		CallResult: prompt.CallResult{ID: id, Text: o.Text}, Media: prompt.ShownMedia(name, o.Result, o.Shown),
+		ID: id, Text: o.Text, Media: prompt.ShownMedia(name, o.Result, o.Shown),
 		now: true, Success: o.Success, Last: o.Complete,
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/account"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/internal/taint"
@@ -57,9 +56,9 @@ func TestNext(t *testing.T) {
 	}{
 		"native":            {[]string{"1"}, false, conversation.Next{}, "tool1: one\n"},
 		"not made":          {[]string{"1", "2"}, false, conversation.Next{}, "tool1: one\ntool2: This call was not made.\n"},
-		"text of a policy":  {[]string{"1"}, false, conversation.Next{Results: []prompt.CallResult{{ID: "1", Text: "cut"}}}, "tool1: cut\n"},
+		"text of a policy":  {[]string{"1"}, false, conversation.Next{Results: []model.Message{{CallID: "1", Text: "cut"}}}, "tool1: cut\n"},
 		"with a message":    {[]string{"1"}, false, conversation.Next{Text: "go on"}, "tool1: one\nuser: go on\n"},
-		"in text":           {nil, false, conversation.Next{Results: []prompt.CallResult{{Text: "two"}}}, "user: two\n"},
+		"in text":           {nil, false, conversation.Next{Results: []model.Message{{Text: "two"}}}, "user: two\n"},
 		"interrupted":       {nil, true, conversation.Next{Text: "go on"}, "user: one\n\ntwo\n\ngo on\n"},
 		"interrupted: both": {[]string{"1"}, true, conversation.Next{Text: "go on"}, "tool1: one\nuser: two\n\ngo on\n"},
 	} {

@@ -12,9 +12,9 @@ import (
 // A Next is what a policy sends next.
 type Next struct {
 	Text     string
-	Results  []prompt.CallResult
-	Attached bool // the message has the attachments of the turn
-	Unread   bool // the provider refused the images and documents of results
+	Results  []model.Message // of calls
+	Attached bool            // the message has the attachments of the turn
+	Unread   bool            // the provider refused the images and documents of results
 }
 
 // Next returns the next messages: the answers to native calls, with the policy's text if it has
@@ -22,12 +22,12 @@ type Next struct {
 func (s *State) Next(n Next) []model.Message {
 	more := s.Answers()
 	for k := range more {
-		if i := slices.IndexFunc(n.Results, func(r prompt.CallResult) bool { return r.ID == more[k].CallID }); i >= 0 {
+		if i := slices.IndexFunc(n.Results, func(r model.Message) bool { return r.CallID == more[k].CallID }); i >= 0 {
 			more[k].Text = n.Results[i].Text
 			n.Results = append(n.Results[:i:i], n.Results[i+1:]...)
 		}
 	}
-	parts := append(s.leftOver(), value.Map(n.Results, func(r prompt.CallResult) string { return r.Text })...)
+	parts := append(s.leftOver(), value.Map(n.Results, func(r model.Message) string { return r.Text })...)
 	media, note := s.addMedia(more, n.Unread)
 	text := prompt.Paragraphs(append(parts, note, n.Text)...)
 	if text == "" && !n.Attached && len(media) == 0 {
