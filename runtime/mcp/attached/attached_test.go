@@ -236,6 +236,44 @@ func TestToolName(t *testing.T) {
 	}
 }
 
+// TestAlike checks the names of tools that would become one: each has its own, and a name that cassidy uses
+// as it is keeps its tool.
+func TestAlike(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ names, want []string }{
+		{[]string{"ok", "get.user"}, []string{"get_user", "ok"}},
+		{[]string{"getUser", "get.user"}, []string{"get_user_#", "get_user_#"}},
+		{[]string{"get_user", "getUser", "get-User"}, []string{"get-user_#", "get_user_#", "get_user"}},
+		{[]string{"get_user", "get-user"}, []string{"get-user_#", "get_user_#"}},
+		{[]string{"日本", "本日", "t"}, []string{"t", "t_#", "t_#"}},
+	} {
+		var list value.List
+		for _, name := range c.names {
+			list = append(list, value.NewDict("name", name, "inputSchema", value.NewDict("type", "object")))
+		}
+		set, err := newSet(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		var got []string
+		for _, name := range set.Names() {
+			short := set.toolName(name, 30)
+			if seen[tool.Key(short)] || tool.CheckCallName("s."+short) != nil {
+				t.Errorf("%q: the name %s of %q", c.names, short, name)
+			}
+			seen[tool.Key(short)] = true
+			got = append(got, strings.Replace(short, tool.HashBytes([]byte(name))[:8], "#", 1))
+		}
+		if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(c.want))) {
+			t.Errorf("%q: %q, want %q", c.names, got, c.want)
+		}
+		if broken := Broken(Options{Name: "s"}, set); len(broken) > 0 {
+			t.Errorf("%q: %v", c.names, broken)
+		}
+	}
+}
+
 // TestHints checks that annotations count only if the user says so.
 func TestHints(t *testing.T) {
 	t.Parallel()

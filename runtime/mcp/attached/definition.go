@@ -12,7 +12,10 @@ import (
 
 // A Set is the tools of a server, by name, as the server defines them. A review accepts all of a
 // set: a definition of another tool can mislead a model as well as that of its own.
-type Set struct{ tools []*value.Dict }
+type Set struct {
+	tools []*value.Dict
+	alike map[string]bool // the names of tools that would get the name of another one
+}
 
 // definitionFields are the fields of a definition that a review covers. Others, such as icons, are
 // neither shown nor used.
@@ -52,7 +55,7 @@ func newSet(list value.List) (Set, error) {
 	if len(list) > maxTools {
 		return Set{}, value.Errorf(value.Limit, "more than %d tools", maxTools)
 	}
-	s := Set{make([]*value.Dict, 0, len(list))}
+	s := Set{tools: make([]*value.Dict, 0, len(list))}
 	for _, v := range list {
 		d, ok := v.(*value.Dict)
 		if !ok || d.Text("name") == "" {
@@ -75,8 +78,30 @@ func newSet(list value.List) (Set, error) {
 	if text := s.Text(); len(text) > maxSet {
 		return Set{}, value.Errorf(value.Limit, "the definitions are larger than %d KB", maxSet>>10)
 	}
+	s.alike = alike(s.Names())
 	return s, nil
 }
+
+// alike returns those of the names of tools that become one, as getUser and get.user do. A name that
+// stays as it is keeps its meaning, so that no rule for it is about another tool.
+func alike(names []string) map[string]bool {
+	by := map[string][]string{}
+	for _, name := range names {
+		key := tool.Key(ToolName(name, maxName))
+		by[key] = append(by[key], name)
+	}
+	alike := map[string]bool{}
+	for _, names := range by {
+		same := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return ToolName(name, maxName) != name })
+		for _, name := range names {
+			alike[name] = len(names) > 1 && (len(same) != 1 || same[0] != name)
+		}
+	}
+	return alike
+}
+
+// maxName is a length of names at which none is cut.
+const maxName = 1 << 20
 
 // maxShownName is how much of a tool's name an error shows, in bytes.
 const maxShownName = 80

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/cassidy-run/cassidy/internal/jsonschema"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -25,8 +26,9 @@ func (s *Server) toolOf(d *value.Dict) tool.Tool {
 	trusted := s.opts.TrustAnnotations
 	reads := trusted && a.Bool("readOnlyHint")
 	open, given := a.Get("openWorldHint")
+	schema, _ := jsonschema.Mend(d.Dict("inputSchema").OrEmpty())
 	t := tool.Tool{
-		Name:        s.opts.Name + "." + ToolName(d.Text("name"), tool.MaxName-len(s.opts.Name)-2),
+		Name:        s.opts.Name + "." + s.accept.toolName(d.Text("name"), tool.MaxName-len(s.opts.Name)-2),
 		Title:       strings.TrimSpace(value.Clean(firstOf(d.Text("title"), a.Text("title")), maxTitle)),
 		Description: strings.TrimSpace(d.Text("description")),
 		Group:       "mcp:" + s.opts.Name,
@@ -35,7 +37,7 @@ func (s *Server) toolOf(d *value.Dict) tool.Tool {
 			ReadOnly: reads, Idempotent: trusted && a.Bool("idempotentHint"), UntrustedOutput: true,
 			OpenWorld: !(trusted && given && open == value.Value(false)),
 		},
-		Schema:  []byte(jsonOf(d.Dict("inputSchema").OrEmpty())),
+		Schema:  []byte(jsonOf(schema)),
 		Timeout: s.opts.Timeout,
 	}
 	if out := d.Dict("outputSchema"); out.Len() > 0 {
@@ -85,28 +87,47 @@ func ToolName(name string, size int) string {
 		short = strings.Trim("t_"+short, "_")
 	}
 	if len(short) > size {
-		sum := tool.HashBytes([]byte(name))[:8] // two long names may begin alike
-		short = strings.TrimRight(short[:max(1, size-len(sum)-1)], "_-") + "_" + sum
+		short = summed(short, name, size) // two long names may begin alike
 	}
 	return short
+}
+
+// toolName is [ToolName], with a checksum if another tool of the set would have the same name.
+func (s Set) toolName(name string, size int) string {
+	short := ToolName(name, size)
+	if s.alike[name] {
+		short = summed(ToolName(name, maxName), name, size)
+	}
+	return short
+}
+
+// summed returns a short name with a checksum of a name, at most size bytes long.
+func summed(short, name string, size int) string {
+	sum := tool.HashBytes([]byte(name))[:8]
+	return strings.TrimRight(short[:min(len(short), max(1, size-len(sum)-1))], "_-") + "_" + sum
+}
+
+// Mended returns a text for each keyword that is left out of the schemas of a set, since it has no
+// meaning or cannot be checked here. The server checks the arguments itself in any case.
+func Mended(tools Set) (texts []string) {
+	for _, d := range tools.tools {
+		_, left := jsonschema.Mend(d.Dict("inputSchema").OrEmpty())
+		for _, what := range left {
+			texts = append(texts, value.Clean(d.Text("name"), maxShownName)+": "+what)
+		}
+	}
+	return texts
 }
 
 // Broken returns the errors of the tools of a set that [Server.Register] would not add to a host
 // without other tools.
 func Broken(o Options, tools Set) (broken []*value.Error) {
-	s := &Server{opts: o}
-	known := map[string]string{}
+	s := &Server{opts: o, accept: tools}
 	for _, d := range tools.tools {
 		t := s.toolOf(d)
-		err := t.Validate()
-		if other, taken := known[tool.Key(t.Name)]; err == nil && taken {
-			err = value.Errorf(value.Invalid, "the tool %s already has the name %s", value.Clean(other, maxShownName), t.Name)
-		}
-		if err != nil {
+		if err := t.Validate(); err != nil {
 			broken = append(broken, value.Errorf(value.KindOf(err), "tool %s: %w", value.Clean(d.Text("name"), maxShownName), err))
-			continue
 		}
-		known[tool.Key(t.Name)] = d.Text("name")
 	}
 	return broken
 }

@@ -96,6 +96,9 @@ func (r *toolReview) decide(ctx *cli.Context, yes bool) error {
 	for _, name := range r.entry.Unpinned() {
 		r.Warn("%s is not pinned: each start may run another version; to pin it, write the exact version behind its name in %s", value.Clean(name, 80), r.entry.Path)
 	}
+	for _, what := range attached.Mended(r.tools) {
+		r.Warn("left out of the schema of %s", what)
+	}
 	r.ReportAll(attached.Broken(r.servers.Describe(r.entry), r.tools))
 	if !yes && r.Asks(r.In) {
 		var err error
@@ -219,5 +222,5 @@ func (r *toolReview) json(accepted bool) *value.Dict {
 	for _, c := range r.changes {
 		list = append(list, value.NewDict("tool", c.Tool, "change", c.What, "before", c.Old, "now", c.New))
 	}
-	return value.NewDict("server", r.entry.Name, "file", r.entry.Path, "tools", r.tools.Len(), "digest", r.tools.Digest(), "changes", list, "unpinned", texts(r.entry.Unpinned()), "accepted", accepted)
+	return value.NewDict("server", r.entry.Name, "file", r.entry.Path, "tools", r.tools.Len(), "digest", r.tools.Digest(), "changes", list, "unpinned", texts(r.entry.Unpinned()), "left_out", texts(attached.Mended(r.tools)), "accepted", accepted)
 }
