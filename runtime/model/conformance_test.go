@@ -301,7 +301,11 @@ func answerRows() []row {
 		if k.streams && len(pieces) < 3 {
 			t.Errorf("%d pieces", len(pieces))
 		}
-	}}, {"calls", "native", testCalls}, {"stopped early", "remote", func(t *testing.T, k kind) {
+	}}, {"calls", "native", testCalls}, {"odd calls and tools", "remote", func(t *testing.T, k kind) {
+		if k.native {
+			testOdd(t, k)
+		}
+	}}, {"stopped early", "remote", func(t *testing.T, k kind) {
 		if !k.native {
 			t.Skip("the API does not say it")
 		}

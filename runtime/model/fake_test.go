@@ -130,6 +130,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if bytes.Contains(data, []byte("sk-test")) || strings.Contains(r.URL.String(), "sk-test") {
 		f.t.Errorf("%s: the key is in the address or the body", q.path)
 	}
+	checkNames(f.t, q)
 	f.mu.Lock()
 	f.log = append(f.log, q)
 	f.mu.Unlock()
@@ -302,16 +303,6 @@ func readFile() tool.Tool {
 		{Name: "path", Type: tool.Type{Name: tool.TypeString}, Description: "which file", Required: true},
 		{Name: "limit", Type: tool.Type{Name: tool.TypeInteger}},
 	}}
-}
-
-// checkParameters fails the test where a schema is not that of readFile.
-func checkParameters(t *testing.T, schema *value.Dict) {
-	t.Helper()
-	want := `{"type":"object","properties":{"path":{"type":"string","description":"which file"},"limit":{"type":"integer"}},` +
-		`"required":["path"],"additionalProperties":false}`
-	if schema.String() != want {
-		t.Errorf("the tool's schema is %s, want %s", schema, want)
-	}
 }
 
 func user(text string) model.Message { return model.Message{Role: model.User, Text: text} }

@@ -201,7 +201,7 @@ func TestRequests(t *testing.T) {
 		r     *model.Request
 		holds string
 	}{
-		{"openai keeps what is no JSON", openAIAt, called(), `"function":{"name":"f","arguments":"{"}`},
+		{"openai wants an object as text", openAIAt, called(), `"function":{"name":"f","arguments":"{\"INVALID_JSON\":\"{\"}"}`},
 		{"ollama wants an object", ollamaAt, called(), `"arguments":{"INVALID_JSON":"{"}`},
 		{"anthropic wants an object, and not what others keep", anthropicAt, tools,
 			`"content":[{"type":"text","text":"Well."},{"type":"tool_use","id":"c","name":"f","input":{"INVALID_JSON":"{"}}]},` +

@@ -90,7 +90,13 @@ func connect(opts *Options, name string) (*client, error) {
 	m := &client{o: o, w: w, family: familyOf(o.Model)}
 	m.bearer.Store(o.Auth == model.AuthBearer)
 	w.Instructs = m.family.system
+	w.Dialect = dialect()
 	return m, nil
+}
+
+// dialect is what the API accepts: its errors state these patterns.
+func dialect() wire.Dialect {
+	return wire.Dialect{Names: wire.Form{Also: "_-", Max: 128}, IDs: wire.Form{Also: "_-", Max: 128}, Keys: wire.Form{Also: "_.-", Max: 64}}
 }
 
 // defaultLength returns the default limit of a model's reply, in tokens.

@@ -131,7 +131,7 @@ func (k *kept) says(m *model.Message) bool {
 		case "text":
 			text += d.Text("text")
 		case "tool_use":
-			if calls >= len(m.Calls) || m.Calls[calls].ID != d.Text("id") {
+			if calls >= len(m.Calls) || m.Calls[calls].ID != d.Text("id") || m.Calls[calls].Tool != d.Text("name") {
 				return false
 			}
 			calls++

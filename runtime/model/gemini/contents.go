@@ -2,8 +2,6 @@ package gemini
 
 import (
 	"encoding/base64"
-	"fmt"
-	"hash/fnv"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/model"
@@ -27,8 +25,7 @@ const (
 // A conversation is a request while it is asked.
 type conversation struct {
 	*client
-	r     *model.Request
-	names names
+	r *model.Request
 	// The signatures of the first at messages are sent as reset says.
 	reset      reset
 	at         int
@@ -40,7 +37,7 @@ type conversation struct {
 // newConversation returns a request with what earlier requests have found out about its
 // signatures.
 func newConversation(m *client, r *model.Request) *conversation {
-	c := &conversation{client: m, r: r, names: namesOf(r)}
+	c := &conversation{client: m, r: r}
 	for i := range r.Messages {
 		if was := reset(readOpaque(r.Messages[i].Opaque).Text("reset")); was != resetNot {
 			c.reset, c.at = was, i
@@ -141,7 +138,7 @@ func (c *conversation) modelParts(i int, m *model.Message) (value.List, []sentCa
 	}
 	for k := range m.Calls {
 		call := &m.Calls[k]
-		part := value.NewDict("functionCall", value.NewDict("id", call.ID, "name", c.names.sent(call.Tool), "args", wire.ArgsObject(call)))
+		part := value.NewDict("functionCall", value.NewDict("id", call.ID, "name", call.Tool, "args", wire.ArgsObject(call)))
 		if k == 0 && (how == resetDummy || how == resetNot && c.v.atLeast(3, 0)) {
 			part.Put("thoughtSignature", dummySignature)
 		}
@@ -184,7 +181,7 @@ func (c *conversation) keptParts(m *model.Message) (value.List, []sentCall) {
 func (c *conversation) same(made *value.Dict, call *model.Call) bool {
 	args, _ := made.Get("args")
 	was := wire.NewCall("", "", args)
-	return c.names.read(made.Text("name")) == call.Tool && value.EqualJSON(wire.ArgsObject(&was), wire.ArgsObject(call))
+	return made.Text("name") == call.Tool && value.EqualJSON(wire.ArgsObject(&was), wire.ArgsObject(call))
 }
 
 // userParts writes messages as one entry: the results in the order of their calls, then their
@@ -220,7 +217,7 @@ func (c *conversation) response(m *model.Message, call sentCall) *value.Dict {
 	if call.sent != "" {
 		d.Put("id", call.sent)
 	}
-	d.Put("name", c.names.sent(m.Tool))
+	d.Put("name", m.Tool)
 	key := "output"
 	if m.Failed {
 		key = "error"
@@ -243,49 +240,4 @@ func (c *conversation) media(m *model.Media) (value.Value, *wire.Failure) {
 		return value.NewDict("fileData", value.NewDict("mimeType", m.Type, "fileUri", m.URL)), nil
 	}
 	return value.NewDict("inlineData", value.NewDict("mimeType", m.Type, "data", base64.StdEncoding.EncodeToString(m.Data))), nil
-}
-
-// names are the tools of a conversation by the names that are sent for them.
-type names map[string]string
-
-func namesOf(r *model.Request) names {
-	n := names{}
-	for i := range r.Tools {
-		n[n.sent(r.Tools[i].Name)] = r.Tools[i].Name
-	}
-	for i := range r.Messages {
-		for _, call := range r.Messages[i].Calls {
-			n[n.sent(call.Tool)] = call.Tool
-		}
-	}
-	return n
-}
-
-// maxFunctionName is the API's limit of a function's name.
-const maxFunctionName = 128
-
-// sent returns a name that the API accepts. It is the tool's, or one made of it that is the
-// same in each request and different for each tool.
-func (n names) sent(tool string) string {
-	first := strings.Trim(tool[:min(1, len(tool))], "0123456789.:-")
-	if first != "" && len(tool) <= maxFunctionName && strings.Trim(tool, nameCharacters) == "" {
-		return tool
-	}
-	clean := strings.Map(func(r rune) rune {
-		if strings.ContainsRune(nameCharacters, r) {
-			return r
-		}
-		return '_'
-	}, tool)
-	hash := fnv.New32a()
-	hash.Write([]byte(tool))
-	return fmt.Sprintf("_%s_%08x", clean[:min(len(clean), maxFunctionName-10)], hash.Sum32())
-}
-
-// read returns the tool that the API means by a name.
-func (n names) read(sent string) string {
-	if tool, ok := n[sent]; ok {
-		return tool
-	}
-	return sent
 }

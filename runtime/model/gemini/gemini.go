@@ -79,6 +79,7 @@ func connect(o *Options) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.Dialect = wire.Dialect{Names: wire.Form{Also: "_.:-", Max: 128, Letter: true}}
 	return &client{o: *o, w: w, v: versionOf(o.Model)}, nil
 }
 
@@ -219,7 +220,7 @@ func (c *conversation) tools() (value.List, *wire.Failure) {
 		if err != nil {
 			return nil, c.w.Fail(value.ErrorOf(err, value.Invalid))
 		}
-		list = append(list, value.NewDict("name", c.names.sent(t.Name), "description", t.Description, "parametersJsonSchema", schema))
+		list = append(list, value.NewDict("name", t.ModelName(), "description", t.Description, "parametersJsonSchema", schema))
 	}
 	return value.List{value.NewDict("functionDeclarations", list)}, nil
 }
@@ -236,7 +237,7 @@ func (c *conversation) toolConfig() *value.Dict {
 		config.Put("mode", "ANY")
 	default:
 		config.Put("mode", "ANY")
-		config.Put("allowedFunctionNames", value.List{c.names.sent(choice)})
+		config.Put("allowedFunctionNames", value.List{choice})
 	}
 	return value.NewDict("functionCallingConfig", config)
 }
@@ -266,11 +267,11 @@ func (c *conversation) generation(tools bool) *value.Dict {
 // answerable returns a reply with the malformed call, if the API reports which tool it is
 // for: the caller answers that its arguments are invalid. Otherwise the reply is empty.
 func (c *conversation) answerable(bad *malformedError, f *wire.Failure) (*model.Reply, *wire.Failure) {
-	i := slices.IndexFunc(c.r.Tools, func(t tool.Tool) bool { return mentions(bad.message, c.names.sent(t.Name)) })
+	i := slices.IndexFunc(c.r.Tools, func(t tool.Tool) bool { return mentions(bad.message, t.ModelName()) })
 	if i < 0 {
 		return nil, f
 	}
-	bad.reply.Calls = []model.Call{{Tool: c.r.Tools[i].Name, Raw: bad.message}}
+	bad.reply.Calls = []model.Call{{Tool: c.r.Tools[i].ModelName(), Raw: bad.message}}
 	return c.w.Finish(c.r, bad.reply)
 }
 

@@ -81,7 +81,7 @@ func (s *stream) part(part *value.Dict) *wire.Failure {
 	switch call := wire.Child(part, "functionCall"); {
 	case call != nil:
 		args, _ := call.Get("args")
-		made := wire.NewCall(call.Text("id"), s.c.names.read(call.Text("name")), args)
+		made := wire.NewCall(call.Text("id"), call.Text("name"), args)
 		s.made = append(s.made, made)
 		s.keep(part)
 		return s.Grow(wire.PartSize + len(wire.ArgsText(&made)) + len(made.Tool))

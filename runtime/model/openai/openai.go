@@ -88,12 +88,26 @@ func newClient(opts *Options) (*client, error) {
 		return nil, err
 	}
 	m.w.Instructs = m.at("api.openai.com") // the templates of many other models have one instruction
+	m.w.Dialect = m.dialect()
 	m.responses.Store(m.o.API == "responses" || m.o.API == "" && m.at("api.openai.com"))
 	if !reasons(m.o.Model) {
 		m.noSummary.Store(true)
 		m.noEncrypted.Store(true)
 	}
 	return m, nil
+}
+
+// dialect is what the server accepts. The IDs of calls are longer in Responses than in chat completions;
+// those of Mistral have nine letters and digits.
+func (m *client) dialect() wire.Dialect {
+	d := wire.Dialect{Names: wire.Form{Also: "_-", Max: 64}, IDs: wire.Form{Also: "_-.:", Max: 64}}
+	switch {
+	case m.o.API == "chat" && m.at("api.openai.com"):
+		d.IDs.Max = 40
+	case m.at("api.mistral.ai"):
+		d.IDs = wire.Form{Max: 9, Exact: true}
+	}
+	return d
 }
 
 // at reports whether the server is a host or below it, as eu.api.openai.com is.

@@ -185,7 +185,17 @@ func (m *client) keptItems(message *model.Message) value.List {
 	if !same || textIn(items) != message.Text {
 		return nil
 	}
-	return value.List(value.Map(items, func(item *value.Dict) value.Value { return item }))
+	return value.List(value.Map(items, func(item *value.Dict) value.Value {
+		if item.Text("type") != "function_call" {
+			return item
+		}
+		c := callsIn([]*value.Dict{item})[0]
+		if given, _ := value.ParseJSON([]byte(item.Text("arguments"))); c.Args == nil || value.TypeOf(given) != value.TypeOf(c.Args) {
+			item = item.Clone(0) // the API refuses arguments that are cut or empty
+			item.Put("arguments", wire.ArgsText(&c))
+		}
+		return item
+	}))
 }
 
 // keptOutput returns the data to send back with a reply, or nil. Reasoning at the end, which

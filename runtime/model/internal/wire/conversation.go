@@ -142,7 +142,12 @@ func inWords(m *model.Message) string {
 		parts = nil
 	}
 	for i := range m.Calls {
-		parts = append(parts, "CALL ("+m.Calls[i].Tool+"): "+ArgsText(&m.Calls[i]))
+		c := &m.Calls[i]
+		args := c.Raw
+		if c.Args != nil {
+			args = ArgsText(c)
+		}
+		parts = append(parts, "CALL ("+c.Tool+"): "+args)
 	}
 	return strings.Join(parts, "\n\n")
 }

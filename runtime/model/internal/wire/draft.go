@@ -176,17 +176,11 @@ func (w *Wire) Finish(r *model.Request, reply *model.Reply) (*model.Reply, *Fail
 	return reply, nil
 }
 
-// ArgsText returns the arguments of a call as JSON text, or as they came if they are
-// invalid.
-func ArgsText(c *model.Call) string {
-	if c.Args == nil {
-		return c.Raw
-	}
-	return value.FormatJSON(c.Args, "")
-}
+// ArgsText returns the arguments of a call as the JSON text of an object, see [ArgsObject].
+func ArgsText(c *model.Call) string { return value.FormatJSON(ArgsObject(c), "") }
 
-// ArgsObject returns the arguments as an object, for APIs that require one. Anthropic
-// recommends this form for invalid arguments.
+// ArgsObject returns the arguments as an object. Many servers refuse each later request if the
+// arguments of an earlier call are invalid; Anthropic recommends this form for them.
 func ArgsObject(c *model.Call) *value.Dict {
 	if c.Args == nil {
 		return value.NewDict("INVALID_JSON", c.Raw)

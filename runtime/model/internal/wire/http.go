@@ -60,6 +60,7 @@ type Wire struct {
 	LostHint  string
 	Prefix    string   // of errors for a status
 	Instructs bool     // the API has instructions in mid-conversation
+	Dialect   Dialect  // of an API with native calls
 	secrets   []string // the encodings of the key and other secrets, to remove from errors
 	long      []string // those of secrets that are too long to occur in a reply by chance
 }
@@ -135,10 +136,12 @@ func (m *api) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
 	if !m.w.Instructs {
 		r = uninstructed(r)
 	}
-	reply, f := m.ask(ctx, r)
+	sent := m.w.Dialect.render(r)
+	reply, f := m.ask(ctx, &sent.r)
 	if f != nil {
 		return reply, f.Err // perhaps the thread of an empty reply
 	}
+	sent.read(reply)
 	reply.Usage.Wall = time.Since(start)
 	return reply, nil
 }

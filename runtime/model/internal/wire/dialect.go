@@ -1,0 +1,185 @@
+package wire
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// A Dialect is what an API accepts as the names of tools, the IDs of calls and the names of
+// parameters. A conversation may have others: a model invents the name of a tool, a server has
+// parameters such as $top, and an earlier provider had other IDs. One of them makes an API refuse the
+// request, and then each later one, so requests are written in the dialect of their API, and replies
+// are read back. The zero Dialect accepts everything.
+type Dialect struct{ Names, IDs, Keys Form }
+
+// A Form is the form of a name: letters and digits of ASCII, and the characters of Also. The zero Form
+// is any text but the empty one.
+type Form struct {
+	Also   string
+	Max    int  // the longest, in bytes
+	Exact  bool // it is as long as Max
+	Letter bool // it begins with a letter or _
+}
+
+func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+func isDigit(r rune) bool  { return r >= '0' && r <= '9' }
+
+// has reports whether a name has the form.
+func (f Form) has(name string) bool {
+	if f == (Form{}) {
+		return name != ""
+	}
+	return name != "" && len(name) <= f.Max && (!f.Exact || len(name) == f.Max) && (!f.Letter || name[0] == '_' || isLetter(rune(name[0]))) &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !isLetter(r) && !isDigit(r) && !strings.ContainsRune(f.Also, r) })
+}
+
+// from returns a name of the form: the name itself, or one that is made of it, the same each time and
+// another one for another name.
+func (f Form) from(name string) string {
+	if f.has(name) {
+		return name
+	}
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	if f.Exact {
+		return fmt.Sprintf("%0*s", f.Max, strconv.FormatUint(h.Sum64(), 36))[:f.Max]
+	}
+	clean := strings.Trim(strings.Map(func(r rune) rune {
+		if isLetter(r) || isDigit(r) {
+			return r
+		}
+		return '_'
+	}, value.Cut(name, 40)), "_")
+	if clean == "" || isDigit(rune(clean[0])) {
+		clean = "x_" + clean
+	}
+	return fmt.Sprintf("%s_%08x", clean[:min(len(clean), 40)], uint32(h.Sum64()))
+}
+
+// A rendering is a request in the dialect of an API.
+type rendering struct {
+	d     *Dialect
+	r     model.Request
+	names map[string]string            // of the tools that are sent under other names
+	keys  map[string]map[string]string // by the name that is sent: what is sent for the name of a parameter
+}
+
+// render writes a request in the dialect.
+func (d *Dialect) render(r *model.Request) *rendering {
+	n := &rendering{d: d, r: *r, names: map[string]string{}, keys: map[string]map[string]string{}}
+	n.renderTools()
+	n.renderMessages()
+	return n
+}
+
+// renderTools writes the definitions of the tools.
+func (n *rendering) renderTools() {
+	n.r.Tools = slices.Clone(n.r.Tools)
+	for i := range n.r.Tools {
+		t := &n.r.Tools[i]
+		if name := n.d.Names.from(t.ModelName()); name != t.ModelName() {
+			n.names[name] = t.Name
+			if t.Name == n.r.ToolChoice {
+				n.r.ToolChoice = name
+			}
+			t.Name = name
+		}
+		n.adapt(t)
+	}
+}
+
+// adapt gives a tool a schema that the API accepts.
+func (n *rendering) adapt(t *tool.Tool) {
+	schema, err := t.ArgsSchema()
+	if err != nil {
+		return // the definition fails with this error
+	}
+	a := adapter{form: n.d.Keys, keys: map[string]string{}}
+	adapted, rest := a.top(schema)
+	if rest == "" && !a.changed {
+		return
+	}
+	t.Schema = []byte(value.FormatJSON(adapted, ""))
+	if rest != "" {
+		t.Description = strings.TrimSpace(t.Description + "\n\nThe arguments also match this JSON Schema: " + rest)
+	}
+	if len(a.keys) > 0 {
+		n.keys[t.ModelName()] = a.keys
+	}
+}
+
+// renderMessages writes the earlier calls and their results.
+func (n *rendering) renderMessages() {
+	n.r.Messages = slices.Clone(n.r.Messages)
+	used, sent := map[string]bool{}, map[string]*model.Call{} // sent are the last calls by their own IDs
+	for i := range n.r.Messages {
+		m := &n.r.Messages[i]
+		m.Calls = slices.Clone(m.Calls)
+		for k := range m.Calls {
+			c := &m.Calls[k]
+			id := c.ID
+			n.call(c, used)
+			sent[id] = c
+		}
+		if m.Role == model.ToolRole {
+			if c := sent[m.CallID]; c != nil {
+				m.CallID, m.Tool = c.ID, c.Tool
+			}
+		}
+	}
+}
+
+// call gives a call a name, an ID and parameters that the API accepts. used are the IDs of the calls
+// before it.
+func (n *rendering) call(c *model.Call, used map[string]bool) {
+	id := n.d.IDs.from(c.ID)
+	for again := 2; used[id]; again++ {
+		id = n.d.IDs.from(c.ID + "#" + strconv.Itoa(again))
+	}
+	used[id] = true
+	c.ID, c.Tool = id, n.d.Names.from(c.Tool)
+	if keys := n.keys[c.Tool]; keys != nil && c.Args != nil {
+		c.Args, _ = renamed(c.Args, keys).(*value.Dict)
+	}
+}
+
+// read reads the calls of a reply back.
+func (n *rendering) read(reply *model.Reply) {
+	for i := range reply.Calls {
+		c := &reply.Calls[i]
+		if keys := n.keys[c.Tool]; keys != nil && c.Args != nil {
+			back := make(map[string]string, len(keys))
+			for name, sent := range keys {
+				back[sent] = name
+			}
+			c.Args, _ = renamed(c.Args, back).(*value.Dict)
+		}
+		if name, ok := n.names[c.Tool]; ok {
+			c.Tool = name
+		}
+	}
+}
+
+// renamed returns a value whose objects have other names for some of their fields.
+func renamed(v value.Value, names map[string]string) value.Value {
+	switch v := v.(type) {
+	case *value.Dict:
+		out := value.MakeDict(v.Len())
+		for k, field := range v.All() { // read from JSON, whose keys are texts
+			name, _ := k.(string)
+			out.Put(cmp.Or(names[name], name), renamed(field, names))
+		}
+		return out
+	case value.List:
+		return value.List(value.Map(v, func(item value.Value) value.Value { return renamed(item, names) }))
+	}
+	return v
+}
