@@ -185,7 +185,7 @@ func configSchema() object {
 			"extra":   typed("object", "Further fields of each request."),
 		})),
 		"models": mapped("Sizes and prices of models, by PROVIDER:MODEL.", closedTo("A model.", object{
-			"context": positive("Tokens of a conversation with its reply."), "max_output": positive("Tokens of a reply."),
+			"context": positive("Tokens of a conversation with its reply."), "max_output": positive("Tokens of a reply."), "max_tools": positive("Tools of a request."),
 			"input_price": price("US dollars for a million tokens."), "output_price": price("US dollars for a million tokens."),
 			"cached_input_price": price("US dollars for a million tokens."), "cache_write_price": price("US dollars for a million tokens."),
 		})),

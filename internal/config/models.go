@@ -12,6 +12,7 @@ import (
 type Model struct {
 	Context   int // tokens of a conversation with its reply
 	MaxOutput int // tokens of a reply
+	MaxTools  int // tools of a request
 	Price     *Price
 }
 
@@ -45,7 +46,7 @@ func (r *reader) models(v value.Value) error {
 // modelInfo reads the entry of a model.
 func modelInfo(at string, v value.Value) (m Model, err error) {
 	fields, err := object(at, "an object, as in {context: 131072, max_output: 8192},", v,
-		"context", "max_output", "input_price", "output_price", "cached_input_price", "cache_write_price")
+		"context", "max_output", "max_tools", "input_price", "output_price", "cached_input_price", "cache_write_price")
 	if err != nil {
 		return m, err
 	}
@@ -59,6 +60,8 @@ func modelInfo(at string, v value.Value) (m Model, err error) {
 			m.Context, err = tokens(field, v)
 		case "max_output":
 			m.MaxOutput, err = tokens(field, v)
+		case "max_tools":
+			m.MaxTools, err = tokens(field, v)
 		case "input_price":
 			price.Input, err = dollars(field, v)
 		case "output_price":
@@ -88,7 +91,7 @@ func modelInfo(at string, v value.Value) (m Model, err error) {
 	return m, nil
 }
 
-// tokens reads a number of tokens.
+// tokens reads a number of tokens or of tools.
 func tokens(field string, v value.Value) (int, error) {
 	n, err := positive(field, v)
 	return int(min(n, 1<<31-1)), err // fits an int on all systems

@@ -232,7 +232,7 @@ func (s *Session) newRequest(ctx context.Context, more []model.Message) (r *mode
 	o := &s.agent.opts
 	r = &model.Request{Messages: all, Thread: s.state.Thread, MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, Conversation: ids.Conversation(s.id, s.NextRun())}
 	if s.agent.format == decision.Native {
-		r.Tools, r.ToolChoice = s.agent.tools, s.toolChoice()
+		r.Tools, r.ToolChoice = s.turn.toolsFor(ctx, all), s.toolChoice()
 	}
 	if s.turn.schema != nil {
 		r.Schema, r.ToolChoice = s.turn.schema.Dict, model.ToolNone

@@ -103,6 +103,8 @@ func (t *turn) plan(ctx context.Context, d decision.Decision, at tool.StepPath, 
 	switch {
 	case d.Kind == decision.Invalid:
 		t.fail(&c, value.Errorf(value.Invalid, "%s", d.Error))
+	case offered == nil && t.finds(ctx, d.Action):
+		t.find(&c)
 	case offered == nil:
 		t.fail(&c, value.Errorf(value.NotFound, "Unknown tool: %s", d.Action))
 		c.text = t.prompt().UnknownTool(d.Action)

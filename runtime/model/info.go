@@ -9,6 +9,7 @@ import (
 type Info struct {
 	Context   int      // tokens of a conversation with its reply
 	MaxOutput int      // tokens of a reply
+	MaxTools  int      // tools of a request
 	Media     []string // MIME types that it can read, such as "image/png" or "image/*"
 	Price     *Price
 	// Source says where the sizes are from: "server", "table", "user", or "".
@@ -71,6 +72,7 @@ func (m *informed) Info(ctx context.Context) Info {
 	i := InfoOf(ctx, m.Model)
 	i.Source = cmp.Or(m.info.Source, i.Source)
 	i.Context, i.MaxOutput = cmp.Or(m.info.Context, i.Context), cmp.Or(m.info.MaxOutput, i.MaxOutput)
+	i.MaxTools = cmp.Or(m.info.MaxTools, i.MaxTools)
 	i.Price = cmp.Or(m.info.Price, i.Price)
 	if m.info.Media != nil {
 		i.Media = m.info.Media

@@ -79,7 +79,7 @@ func connect(o *Options) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.Dialect = wire.Dialect{Names: wire.Form{Also: "_.:-", Max: 128, Letter: true}}
+	w.Dialect = wire.Dialect{Names: wire.Form{Also: "_.:-", Max: 128, Letter: true}, Tools: 128}
 	return &client{o: *o, w: w, v: versionOf(o.Model)}, nil
 }
 

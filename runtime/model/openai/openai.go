@@ -98,9 +98,9 @@ func newClient(opts *Options) (*client, error) {
 }
 
 // dialect is what the server accepts. The IDs of calls are longer in Responses than in chat completions;
-// those of Mistral have nine letters and digits.
+// those of Mistral have nine letters and digits. Other servers took over the limit of tools.
 func (m *client) dialect() wire.Dialect {
-	d := wire.Dialect{Names: wire.Form{Also: "_-", Max: 64}, IDs: wire.Form{Also: "_-.:", Max: 64}}
+	d := wire.Dialect{Names: wire.Form{Also: "_-", Max: 64}, IDs: wire.Form{Also: "_-.:", Max: 64}, Tools: 128}
 	switch {
 	case m.o.API == "chat" && m.at("api.openai.com"):
 		d.IDs.Max = 40

@@ -614,6 +614,7 @@ func TestInfo(t *testing.T) {
 		if got.Price != nil {
 			got.Price.CachedInput = float64(int(got.Price.CachedInput*1000+0.5)) / 1000
 		}
+		test.want.MaxTools = 128
 		if d := cmp.Diff(test.want, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, d)
 		}

@@ -148,11 +148,11 @@ func TestProviders(t *testing.T) {
 	a, _ := serve(t, refuse)
 	b, _ := serve(t, refuse)
 	o := opener(t, "", "providers:\n  one: {api: chat, base_url: "+a+"}\n  two: {api: chat, base_url: "+b+"}\n"+
-		"models:\n  'two:m': {context: 1000, max_output: 100, input_price: 0, output_price: 2.5}\n  'one:p': {input_price: 1, output_price: 2, cached_input_price: 0.5, cache_write_price: 3}\n")
+		"models:\n  'two:m': {context: 1000, max_output: 100, max_tools: 64, input_price: 0, output_price: 2.5}\n  'one:p': {input_price: 1, output_price: 2, cached_input_price: 0.5, cache_write_price: 3}\n")
 	for word, want := range map[string]model.Info{
-		"one:m": {},
-		"one:p": {Price: &model.Price{Input: 1, Output: 2, CachedInput: 0.5, CacheWrite: 3}},
-		"two:m": {Context: 1000, MaxOutput: 100, Price: &model.Price{Output: 2.5}, Source: "user"},
+		"one:m": {MaxTools: 128},
+		"one:p": {MaxTools: 128, Price: &model.Price{Input: 1, Output: 2, CachedInput: 0.5, CacheWrite: 3}},
+		"two:m": {Context: 1000, MaxOutput: 100, MaxTools: 64, Price: &model.Price{Output: 2.5}, Source: "user"},
 	} {
 		m, err := o.Open(t.Context(), nil, word, false)
 		if err != nil {

@@ -300,7 +300,7 @@ func (p *provider) named(err error) error {
 
 // infoOf returns what the user's config says about a model.
 func infoOf(m config.Model) model.Info {
-	i := model.Info{Context: m.Context, MaxOutput: m.MaxOutput}
+	i := model.Info{Context: m.Context, MaxOutput: m.MaxOutput, MaxTools: m.MaxTools}
 	if m.Context > 0 || m.MaxOutput > 0 {
 		i.Source = "user"
 	}

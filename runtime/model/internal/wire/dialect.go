@@ -18,7 +18,10 @@ import (
 // parameters such as $top, and an earlier provider had other IDs. One of them makes an API refuse the
 // request, and then each later one, so requests are written in the dialect of their API, and replies
 // are read back. The zero Dialect accepts everything.
-type Dialect struct{ Names, IDs, Keys Form }
+type Dialect struct {
+	Names, IDs, Keys Form
+	Tools            int // how many a request may have; 0 if there is no limit
+}
 
 // A Form is the form of a name: letters and digits of ASCII, and the characters of Also. The zero Form
 // is any text but the empty one.
@@ -80,66 +83,85 @@ func (d *Dialect) render(r *model.Request) *rendering {
 	return n
 }
 
-// renderTools writes the definitions of the tools.
+// renderTools writes the definitions of the tools. Only what differs is copied: a request is held while the
+// model is asked.
 func (n *rendering) renderTools() {
-	n.r.Tools = slices.Clone(n.r.Tools)
-	for i := range n.r.Tools {
-		t := &n.r.Tools[i]
-		if name := n.d.Names.from(t.ModelName()); name != t.ModelName() {
-			n.names[name] = t.Name
+	given := n.r.Tools
+	for i := range given {
+		t, name := &given[i], n.d.Names.from(given[i].ModelName())
+		schema, rest := n.adapt(t, name)
+		if name == t.ModelName() && schema == nil {
+			continue
+		}
+		if &n.r.Tools[0] == &given[0] {
+			n.r.Tools = slices.Clone(given)
+		}
+		now := &n.r.Tools[i]
+		if name != t.ModelName() {
+			now.Name, n.names[name] = name, t.Name
 			if t.Name == n.r.ToolChoice {
 				n.r.ToolChoice = name
 			}
-			t.Name = name
 		}
-		n.adapt(t)
+		if schema != nil {
+			now.Schema = schema
+		}
+		if rest != "" {
+			now.Description = strings.TrimSpace(t.Description + "\n\nThe arguments also match this JSON Schema: " + rest)
+		}
 	}
 }
 
-// adapt gives a tool a schema that the API accepts.
-func (n *rendering) adapt(t *tool.Tool) {
-	schema, err := t.ArgsSchema()
+// adapt returns the schema of a tool as the API accepts it, or nil if it does so as it is. rest is what
+// cannot be sent.
+func (n *rendering) adapt(t *tool.Tool, name string) (schema []byte, rest string) {
+	given, err := t.ArgsSchema()
 	if err != nil {
-		return // the definition fails with this error
+		return nil, "" // the definition fails with this error
 	}
 	a := adapter{form: n.d.Keys, keys: map[string]string{}}
-	adapted, rest := a.top(schema)
-	if rest == "" && !a.changed {
-		return
-	}
-	t.Schema = []byte(value.FormatJSON(adapted, ""))
-	if rest != "" {
-		t.Description = strings.TrimSpace(t.Description + "\n\nThe arguments also match this JSON Schema: " + rest)
+	adapted, rest := a.top(given)
+	if !a.changed {
+		return nil, ""
 	}
 	if len(a.keys) > 0 {
-		n.keys[t.ModelName()] = a.keys
+		n.keys[name] = a.keys
 	}
+	return []byte(value.FormatJSON(adapted, "")), rest
 }
 
 // renderMessages writes the earlier calls and their results.
 func (n *rendering) renderMessages() {
-	n.r.Messages = slices.Clone(n.r.Messages)
-	used, sent := map[string]bool{}, map[string]*model.Call{} // sent are the last calls by their own IDs
-	for i := range n.r.Messages {
-		m := &n.r.Messages[i]
-		m.Calls = slices.Clone(m.Calls)
-		for k := range m.Calls {
-			c := &m.Calls[k]
-			id := c.ID
-			n.call(c, used)
-			sent[id] = c
+	given := n.r.Messages
+	used, sent := map[string]bool{}, map[string]model.Call{} // sent are the last calls by their own IDs
+	own := func(i int) *model.Message {
+		if &n.r.Messages[0] == &given[0] {
+			n.r.Messages = slices.Clone(given)
 		}
-		if m.Role == model.ToolRole {
-			if c := sent[m.CallID]; c != nil {
-				m.CallID, m.Tool = c.ID, c.Tool
+		return &n.r.Messages[i]
+	}
+	for i := range given {
+		m := &given[i]
+		for k, was := range m.Calls {
+			c := n.call(was, used)
+			if sent[was.ID] = c; c.ID != was.ID || c.Tool != was.Tool || c.Args != was.Args {
+				now := own(i)
+				if &now.Calls[0] == &m.Calls[0] {
+					now.Calls = slices.Clone(m.Calls)
+				}
+				now.Calls[k] = c
 			}
+		}
+		if c, ok := sent[m.CallID]; ok && m.Role == model.ToolRole && (c.ID != m.CallID || c.Tool != m.Tool) {
+			now := own(i)
+			now.CallID, now.Tool = c.ID, c.Tool
 		}
 	}
 }
 
-// call gives a call a name, an ID and parameters that the API accepts. used are the IDs of the calls
+// call returns a call with a name, an ID and parameters that the API accepts. used are the IDs of the calls
 // before it.
-func (n *rendering) call(c *model.Call, used map[string]bool) {
+func (n *rendering) call(c model.Call, used map[string]bool) model.Call {
 	id := n.d.IDs.from(c.ID)
 	for again := 2; used[id]; again++ {
 		id = n.d.IDs.from(c.ID + "#" + strconv.Itoa(again))
@@ -149,6 +171,7 @@ func (n *rendering) call(c *model.Call, used map[string]bool) {
 	if keys := n.keys[c.Tool]; keys != nil && c.Args != nil {
 		c.Args, _ = renamed(c.Args, keys).(*value.Dict)
 	}
+	return c
 }
 
 // read reads the calls of a reply back.

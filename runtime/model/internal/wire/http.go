@@ -122,6 +122,7 @@ func (m *api) Info(ctx context.Context) model.Info {
 		if ctx.Err() != nil {
 			return i // perhaps incomplete
 		}
+		i.MaxTools = cmp.Or(i.MaxTools, m.w.Dialect.Tools)
 		m.info = &i
 	}
 	return *m.info
@@ -136,7 +137,10 @@ func (m *api) Ask(ctx context.Context, r *model.Request) (*model.Reply, error) {
 	if !m.w.Instructs {
 		r = uninstructed(r)
 	}
-	sent := m.w.Dialect.render(r)
+	sent := &rendering{r: *r}
+	if m.w.Base != "" { // a script takes everything
+		sent = m.w.Dialect.render(r)
+	}
 	reply, f := m.ask(ctx, &sent.r)
 	if f != nil {
 		return reply, f.Err // perhaps the thread of an empty reply
