@@ -65,11 +65,7 @@ func (d durable) check(ctx context.Context, c tool.Call) error {
 	}
 	t, _, err := d.host.tools(ctx).Find(ctx, c.Tool, c.StepPath)
 	if err == nil {
-		args := c.Args
-		if c.Texts {
-			args, _ = t.Coerce(args)
-		}
-		_, err = t.Check(args)
+		_, _, err = t.ReadArgs(&c)
 	}
 	if err == nil || d.run == "" {
 		return err

@@ -36,6 +36,101 @@ func (t *Tool) Coerce(args *value.Dict) (*value.Dict, []string) {
 	return result, notes
 }
 
+// ReadArgs returns the arguments of a call as its tool gets them, see [Tool.Check], with a note for each that
+// was written otherwise: under an alias; as a text, if c.Texts says so; or, by a model or its client, as
+// the JSON text of a list, an object, a number or a boolean where a parameter is one. Some clients encode
+// all such values twice, and a model cannot change that.
+func (t *Tool) ReadArgs(c *Call) (args *value.Dict, notes []string, err error) {
+	args, notes = c.Args, t.Renamed(c.Args)
+	if c.Texts {
+		var read []string
+		args, read = t.Coerce(args)
+		notes = append(notes, read...)
+	}
+	checked, err := t.Check(args)
+	if err == nil || c.Texts || c.Caller != ByModel {
+		return checked, notes, err
+	}
+	decoded, read := t.decode(args)
+	if len(read) == 0 {
+		return nil, nil, err
+	}
+	if checked, second := t.Check(decoded); second == nil {
+		return checked, append(notes, read...), nil
+	}
+	return nil, nil, err
+}
+
+// decode reads the texts among arguments that are JSON of the declared types.
+func (t *Tool) decode(args *value.Dict) (*value.Dict, []string) {
+	result := args.OrEmpty().Clone(0)
+	var notes []string
+	params, _ := t.CallerParams() // a schema that is no such list decodes nothing
+	for i := range params {
+		name := givenAs(args, &params[i])
+		v, _ := args.Get(name)
+		if read := params[i].Type.decoded(v); v != nil && !value.Equal(read, v) {
+			notes = append(notes, fmt.Sprintf("%s: read the JSON text %s as %s", name, value.Cut(value.FormatJSON(v, ""), 60), value.TypeOf(read)))
+			result.Put(name, read)
+		}
+	}
+	return result, notes
+}
+
+// decoded returns a value in which the texts that are JSON of the type are read.
+func (t *Type) decoded(v value.Value) value.Value {
+	if text, ok := v.(string); ok {
+		read, err := value.ParseJSON([]byte(text))
+		if _, again := read.(string); err != nil || again || !t.takes(read) {
+			return v
+		}
+		v = read
+	}
+	switch v := v.(type) {
+	case *value.Dict:
+		out := value.MakeDict(v.Len())
+		for k, item := range v.All() {
+			name, _ := k.(string)
+			of := t.Values
+			for i := range t.Fields {
+				if t.Fields[i].Name == name {
+					of = &t.Fields[i].Type
+				}
+			}
+			if of != nil {
+				item = of.decoded(item)
+			}
+			_ = out.Set(k, item) // it was a key before
+		}
+		return out
+	case value.List:
+		if t.Items != nil {
+			return value.List(value.Map(v, t.Items.decoded))
+		}
+	}
+	return v
+}
+
+// takes reports whether a value that was read from a text is one of the type.
+func (t *Type) takes(v value.Value) bool {
+	_, isList := value.Elements(v)
+	_, isDict := v.(*value.Dict)
+	_, isBool := v.(bool)
+	switch t.Name {
+	case TypeArray:
+		return isList
+	case TypeObject:
+		return isDict
+	case TypeList:
+		return isList || isDict
+	case TypeInteger, TypeNumber:
+		return value.Numeric(v)
+	case TypeBoolean, TypeLogical:
+		return isBool
+	}
+	return false
+}
+
 // fromText reads a text as a type and says whether that changed it.
 func (t Type) fromText(text string) (value.Value, bool) {
 	trimmed := strings.TrimSpace(text)

@@ -173,21 +173,14 @@ func (p *Pass) prepare(ctx context.Context, runner tool.Runner) (err error) {
 
 // readArguments checks the arguments of a call, and adds those that the host provides.
 func (p *Pass) readArguments(c *tool.Call) (*value.Dict, error) {
-	t := p.tool
-	args, notes := c.Args, t.Renamed(c.Args)
-	if c.Texts {
-		var read []string
-		args, read = t.Coerce(args)
-		notes = append(notes, read...)
-	}
-	checked, err := t.Check(args)
+	checked, notes, err := p.tool.ReadArgs(c)
 	if err != nil {
 		return nil, err
 	}
 	if len(notes) > 0 {
 		p.emit(tool.ArgsRead{Notes: notes})
 	}
-	for _, param := range t.Params {
+	for _, param := range p.tool.Params {
 		if param.FromHost {
 			checked.Put(param.Name, p.Run.gate.WorkDir)
 		}
