@@ -20,6 +20,21 @@ func ParseJSON(data []byte) (Value, error) { return ParseJSONWithin(data, MaxDep
 // ParseJSONWithin is [ParseJSON] for a value of at most depth levels and nodes parts.
 func ParseJSONWithin(data []byte, depth, nodes int) (Value, error) {
 	p := jsonParser{data: data, depth: depth, nodes: nodes, left: nodes}
+	return p.all()
+}
+
+// ReadJSON is [ParseJSONWithin] for what another program has sent, which cannot be asked to send it again:
+// a byte order mark is skipped; U+FFFD stands for invalid UTF-8 and for half of a surrogate pair; a string
+// may have control characters; and of two values with one name the last counts.
+func ReadJSON(data []byte, depth, nodes int) (Value, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	p := jsonParser{data: data, depth: depth, nodes: nodes, left: nodes, foreign: true}
+	return p.all()
+}
+
+// all reads a value that spans all of the data.
+func (p *jsonParser) all() (Value, error) {
+	depth := p.depth
 	p.space()
 	v, err := p.value(depth)
 	if err == nil {
@@ -37,8 +52,9 @@ func ParseJSONWithin(data []byte, depth, nodes int) (Value, error) {
 type jsonParser struct {
 	data         []byte
 	at           int
-	depth, nodes int // the limits
-	left         int // of the nodes
+	depth, nodes int  // the limits
+	left         int  // of the nodes
+	foreign      bool // see ReadJSON
 }
 
 // locate adds line and column (in characters) to an error.
@@ -167,7 +183,7 @@ func (p *jsonParser) object(depth int) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if d.Has(name) {
+		if d.Has(name) && !p.foreign {
 			p.at = start
 			return nil, Errorf(Invalid, "the name %q is given twice", name)
 		}
@@ -181,8 +197,12 @@ func (p *jsonParser) object(depth int) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		var key any = name // boxed once
-		d.add(key, key, v)
+		if p.foreign {
+			d.Put(name, v)
+		} else {
+			var key any = name // boxed once
+			d.add(key, key, v)
+		}
 		p.space()
 		switch p.next() {
 		case ',':
@@ -272,15 +292,11 @@ func (p *jsonParser) text() (string, error) {
 		switch c := p.data[p.at]; {
 		case c == '"':
 			raw := p.data[start+1 : p.at]
-			if !utf8.Valid(raw) {
-				p.at = start
-				return "", Errorf(Invalid, "the string is not UTF-8")
-			}
 			p.at++
-			return string(raw), nil
+			return p.valid(raw, start)
 		case c == '\\':
 			return p.escapedText(start)
-		case c < 0x20:
+		case c < 0x20 && !p.foreign:
 			return "", Errorf(Invalid, "control character in a string (write \\n or \\u%04x)", c)
 		default:
 			p.at++
@@ -298,12 +314,8 @@ func (p *jsonParser) escapedText(start int) (string, error) {
 		switch c := p.data[p.at]; {
 		case c == '"':
 			p.at++
-			if !utf8.Valid(b) {
-				p.at = start
-				return "", Errorf(Invalid, "the string is not UTF-8")
-			}
-			return string(b), nil
-		case c < 0x20:
+			return p.valid(b, start)
+		case c < 0x20 && !p.foreign:
 			return "", Errorf(Invalid, "control character in a string (write \\n or \\u%04x)", c)
 		case c != '\\':
 			b = append(b, c)
@@ -320,6 +332,18 @@ func (p *jsonParser) escapedText(start int) (string, error) {
 	return "", Errorf(Invalid, "the string has no closing quote")
 }
 
+// valid returns the string that begins at start.
+func (p *jsonParser) valid(text []byte, start int) (string, error) {
+	switch {
+	case utf8.Valid(text):
+		return string(text), nil
+	case p.foreign:
+		return string(bytes.ToValidUTF8(text, []byte("\ufffd"))), nil
+	}
+	p.at = start
+	return "", Errorf(Invalid, "the string is not UTF-8")
+}
+
 const jsonEscapes = `""\\//b` + "\b" + "f\f" + "n\n" + "r\r" + "t\t"
 
 func (p *jsonParser) escape() (rune, error) {
@@ -333,6 +357,7 @@ func (p *jsonParser) escape() (rune, error) {
 		if err != nil || !utf16.IsSurrogate(r) {
 			return r, err
 		}
+		half := p.at
 		if p.at+1 < len(p.data) && p.data[p.at] == '\\' && p.data[p.at+1] == 'u' {
 			p.at++
 			low, err := p.hex4()
@@ -342,6 +367,10 @@ func (p *jsonParser) escape() (rune, error) {
 			if full := utf16.DecodeRune(r, low); full != utf8.RuneError {
 				return full, nil
 			}
+		}
+		if p.foreign {
+			p.at = half
+			return utf8.RuneError, nil
 		}
 		return 0, Errorf(Invalid, "incomplete surrogate pair in an escape")
 	}

@@ -135,6 +135,14 @@ func TestParseJSONLimits(t *testing.T) {
 // ParseJSON alone must be documented ones.
 func agrees(t *testing.T, data []byte) {
 	t.Helper()
+	if read, err := value.ReadJSON(data, value.MaxDepth, value.MaxNodes); json.Valid(data) {
+		if err != nil && !strings.Contains(err.Error(), "out of range") && !strings.Contains(err.Error(), "more than") {
+			t.Errorf("ReadJSON(%.80q) = %v, want no error as from encoding/json", data, err)
+		}
+		if strict, err := value.ParseJSON(data); err == nil && !value.EqualJSON(read, strict) {
+			t.Errorf("ReadJSON(%.80q) = %.80s, want %.80s as from ParseJSON", data, value.FormatJSON(read, ""), value.FormatJSON(strict, ""))
+		}
+	}
 	got, err := value.ParseJSON(data)
 	if !json.Valid(data) {
 		if err == nil {
@@ -357,4 +365,31 @@ func FuzzParseJSON(f *testing.F) {
 			t.Fatalf("%q was written as %q and read back as %s, %v", data, text, value.FormatJSON(again, ""), err)
 		}
 	})
+}
+
+// TestReadJSON reads what other programs send, although it is not quite JSON.
+func TestReadJSON(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"\ufeff {\"a\": 1}", `{"a":1}`},
+		{`"half \ud99c end"`, "\"half \ufffd end\""},
+		{`"\udc00\ud800"`, "\"\ufffd\ufffd\""},
+		{`"\ud83d\ude00"`, "\"\U0001f600\""},
+		{`"\ud83d\ud83d\ude00\ud83dx"`, "\"\ufffd\U0001f600\ufffdx\""},
+		{`{"\ud800": "\ud800\u0041"}`, "{\"\ufffd\":\"\ufffdA\"}"},
+		{"[\"a\xff\", \"\\n\xe6\x97\"]", "[\"a\ufffd\",\"\\n\ufffd\"]"},
+		{"\"a\tb\nc\\\\\x01\"", `"a\tb\nc\\\u0001"`},
+		{`{"a": 1, "b": 2, "a": [3]}`, `{"a":[3],"b":2}`},
+	} {
+		if got, err := value.ReadJSON([]byte(c.in), 5, 20); err != nil || value.FormatJSON(got, "") != c.want {
+			t.Errorf("ReadJSON(%q) = %s, %v, want %s", c.in, value.FormatJSON(got, ""), err, c.want)
+		}
+		if _, err := value.ParseJSON([]byte(c.in)); err == nil && c.in != `"\ud83d\ude00"` {
+			t.Errorf("ParseJSON(%q) has no error", c.in)
+		}
+	}
+	for _, in := range []string{"", "\ufeff", `{"a": 1`, `"\ud99`, `"\ud99c`, `"\ud99c\u12"`, "NaN", "{'a': 1}", "[1,]", "[[[[[[1]]]]]]", "\ufeff\ufeff1", "1 2", `"\x"`} {
+		if got, err := value.ReadJSON([]byte(in), 5, 20); err == nil {
+			t.Errorf("ReadJSON(%q) = %s, want an error", in, value.FormatJSON(got, ""))
+		}
+	}
 }

@@ -67,8 +67,12 @@ func TestHostile(t *testing.T) {
 		{"too many tools", offering(many(501, object)).serve, value.Limit, 0, "more than 500 tools"},
 		{"lists without end", simple{
 			"initialize": offering("[]")["initialize"],
-			"tools/list": func(string, json.RawMessage) string { return `{"tools":[],"nextCursor":"again"}` },
+			"tools/list": func(id string, _ json.RawMessage) string { return `{"tools":[],"nextCursor":"` + id + `"}` },
 		}.serve, value.Limit, 0, "more than 100 pages"},
+		{"a list that begins again", simple{
+			"initialize": offering("[]")["initialize"],
+			"tools/list": func(string, json.RawMessage) string { return `{"tools":[],"nextCursor":"again"}` },
+		}.serve, value.Invalid, 0, `the cursor "again" comes again`},
 		{"large definitions", offering(many(20, `{"type":"object","description":"`+strings.Repeat("d", 60_000)+`"}`)).serve, value.Limit, 0, "larger than 1024 KB"},
 		{"a deep schema", offering(many(1, strings.Repeat(`{"a":`, 200)+"1"+strings.Repeat("}", 200))).serve, value.Unavailable, 0, "cannot be read"},
 		{"two tools of one name", offering(`[{"name":"a","inputSchema":{}},{"name":"a","inputSchema":{}}]`).serve, value.Invalid, 0, "two tools with the name"},
@@ -76,12 +80,25 @@ func TestHostile(t *testing.T) {
 		{"a list that is none", offering(`{"a":1}`).serve, value.Unavailable, 0, ""},
 		{"another version", simple{"initialize": func(string, json.RawMessage) string {
 			return `{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"t","version":"1"}}`
-		}}.serve, value.Unavailable, 0, ""},
+		}}.serve, value.Unavailable, 0, `"1999-01-01"`},
+		{"a version of the future", simple{"initialize": func(string, json.RawMessage) string {
+			return `{"protocolVersion":"2099-01-01","capabilities":{},"serverInfo":{"name":"t","version":"1"}}`
+		}}.serve, value.Unavailable, 0, `"2099-01-01"`},
 
-		{"a wrong ID", answering(`RAW{"jsonrpc":"2.0","id":12345,"result":{"content":[]}}`), value.Internal, value.Timeout, "did not answer within"},
-		{"an ID of another type", answering(`RAW{"jsonrpc":"2.0","id":{"a":1},"result":{"content":[]}}`), value.Internal, value.Timeout, ""},
+		{"a wrong ID", answering(`RAW{"jsonrpc":"2.0","id":12345,"result":{"content":[]}}`), value.Internal, value.Failed, "answered a request that was not made: 12345"},
+		{"an ID that is no number", answering(`RAW{"jsonrpc":"2.0","id":"x","result":{"content":[]}}`), value.Internal, value.Failed, "answered a request that was not made: x"},
+		{"an ID of another type", answering(`RAW{"jsonrpc":"2.0","id":{"a":1},"result":{"content":[]}}`), value.Internal, value.Timeout, "did not answer within"},
+		{"the ID of an earlier request", answering(`RAW{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`), value.Internal, value.Timeout, ""},
 		{"no answer", answering(`RAW`), value.Internal, value.Timeout, ""},
-		{"a list of messages", answering(`RAW[{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}]`), value.Internal, value.Timeout, ""},
+		{"an answer twice", answering(`RAW{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}` + "\n" + `{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}`), value.Internal, value.Internal, ""},
+		{"an ID as text", answering(`RAW{"jsonrpc":"2.0","id":"$ID","result":{"content":[]}}`), value.Internal, value.Internal, ""},
+		{"an ID as text, of a large answer", answering(`RAW{"jsonrpc":"2.0","id":"$ID","result":{"content":"` + strings.Repeat("x", 1<<20) + `"}}`), value.Internal, value.Internal, ""},
+		{"a byte order mark", answering("RAW\ufeff" + `{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}`), value.Internal, value.Internal, ""},
+		{"half a surrogate", answering(`{"content":[{"type":"text","text":"a\ud99cb"}]}`), value.Internal, value.Internal, ""},
+		{"no UTF-8", answering("{\"content\":[{\"type\":\"text\",\"text\":\"a\xffb\"}]}"), value.Internal, value.Internal, ""},
+		{"a list of messages", answering(`RAW[{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}]`), value.Internal, value.Internal, ""},
+		{"100,000 levels", answering(`{"structuredContent":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`), value.Internal, value.Failed, "nested more than"},
+		{"100,000 levels before the ID", answering(`RAW{"result":{"a":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `},"id":$ID,"jsonrpc":"2.0"}`), value.Internal, value.Failed, "nested more than"},
 		{"a result that is none", answering(`"text"`), value.Internal, value.Failed, ""},
 		{"content that is none", answering(`{"content":[1,null,{"type":"poem"},{"type":"text","text":5}]}`), value.Internal, value.Internal, ""},
 		{"invalid data", answering(`{"content":[{"type":"image","data":"%%%","mimeType":"image/png"}]}`), value.Internal, value.Failed, "invalid data"},

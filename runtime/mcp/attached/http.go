@@ -53,7 +53,7 @@ func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodGet {
 		read = new(atomic.Int64)
 	}
-	way := sendingOf(r.Context())
+	way, asked := sendingOf(r.Context()), askedBy(r)
 	resp, err := t.base.RoundTrip(way.begin(r))
 	if err != nil {
 		return nil, err
@@ -62,10 +62,10 @@ func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch kind {
 	case "text/event-stream":
-		resp.Body = &events{body: resp.Body, lines: bufio.NewReaderSize(resp.Body, 64<<10), changed: t.changed, read: read, ctx: r.Context(), held: incoming{way: way}}
+		resp.Body = &events{body: resp.Body, lines: bufio.NewReaderSize(resp.Body, 64<<10), changed: t.changed, read: read, ctx: r.Context(), held: incoming{way: way}, asked: asked}
 		return resp, nil
 	case "application/json":
-		err = t.message(resp, &heldBody{resp.Body, r.Context(), 0, incoming{way: way}})
+		err = t.message(resp, &heldBody{resp.Body, r.Context(), 0, incoming{way: way}}, asked)
 	default:
 		resp.Body = &cutBody{io.LimitReader(resp.Body, maxErrorBody), resp.Body}
 	}
@@ -86,8 +86,8 @@ type cutBody struct {
 
 var errMessageSize = value.Limitf(value.LimitResult, "the server sent a message of more than %d MB", maxLine>>20)
 
-// message replaces the body of an answer that is one message.
-func (t *boundedTransport) message(resp *http.Response, body io.Reader) error {
+// message replaces the body of an answer to the request asked that is one message.
+func (t *boundedTransport) message(resp *http.Response, body io.Reader, asked value.Value) error {
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(body, maxLine+1))
 	switch {
@@ -96,7 +96,10 @@ func (t *boundedTransport) message(resp *http.Response, body io.Reader) error {
 	case len(text) > maxLine:
 		return errMessageSize
 	}
-	text = bounded(text)
+	if resp.StatusCode != http.StatusOK {
+		asked = nil // the status says what is wrong
+	}
+	text = answerTo(asked, text)
 	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 	return nil
 }
@@ -128,6 +131,7 @@ type events struct {
 	changed *atomic.Bool
 	ctx     context.Context // of the request
 	held    incoming        // the longest line
+	asked   value.Value     // the ID of the request, or nil
 }
 
 // Read implements [io.Reader].
@@ -180,14 +184,15 @@ func (e *events) bounded(line []byte) []byte {
 	if !ok {
 		return line
 	}
-	text := bytes.TrimSpace(data)
-	if !bytes.HasPrefix(text, []byte("{")) || !bytes.HasSuffix(text, []byte("}")) {
+	text := bytes.TrimPrefix(bytes.TrimSpace(data), []byte("\ufeff"))
+	isObject := bytes.HasPrefix(text, []byte("{")) && bytes.HasSuffix(text, []byte("}"))
+	if !isObject && !(bytes.HasPrefix(text, []byte("[")) && bytes.HasSuffix(text, []byte("]"))) {
 		return line
 	}
 	if bytes.Contains(text, []byte(listChanged)) {
 		e.changed.Store(true) // at worst the tools are listed once too often
 	}
-	message := bounded(text)
+	message := answerTo(e.asked, text)
 	if message == nil {
 		return []byte("\n")
 	}

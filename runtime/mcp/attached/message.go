@@ -1,7 +1,11 @@
 package attached
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -19,13 +23,19 @@ const (
 // definition of a tool, the result of a call and a form become JSON texts in a field, see [textOf]: the
 // SDK would not keep the order of fields and large integers, and refuse what it does not know. An answer that is too large becomes an error.
 func bounded(line []byte) []byte {
-	v, err := value.ParseJSONWithin(line, maxDepth, maxParts)
+	v, err := value.ReadJSON(line, maxDepth, maxParts)
 	if err != nil {
 		return refused(line, err)
+	}
+	if list, ok := v.(value.List); ok && len(list) == 1 { // a batch, which one version of the protocol has
+		v = list[0]
 	}
 	message, ok := v.(*value.Dict)
 	if !ok {
 		return nil
+	}
+	if id, ok := message.Get("id"); ok && !message.Has("method") {
+		message.Put("id", numberOf(id))
 	}
 	if message.Text("method") == "elicitation/create" {
 		message.Put("params", value.NewDict("mode", "form", "message", jsonOf(message.Dict("params").OrEmpty())))
@@ -96,21 +106,99 @@ func refused(line []byte, err error) []byte {
 	if !ok {
 		return nil
 	}
-	return []byte(jsonOf(value.NewDict("jsonrpc", "2.0", "id", id,
-		"error", value.NewDict("code", -32603, "message", "the answer cannot be read: "+value.ErrorOf(err, value.Invalid).Message()))))
+	return failing(id, "the answer cannot be read: "+value.ErrorOf(err, value.Invalid).Message())
+}
+
+// failing returns the answer to a request that it has failed.
+func failing(id value.Value, text string) []byte {
+	return []byte(jsonOf(value.NewDict("jsonrpc", "2.0", "id", id, "error", value.NewDict("code", -32603, "message", text))))
+}
+
+// answerTo returns the message that a server has sent as the answer to a request over HTTP, or an error if it
+// is none, or that of another request. id is nil if nothing was asked.
+func answerTo(id value.Value, line []byte) []byte {
+	message := bounded(line)
+	if id == nil {
+		return message
+	}
+	if message == nil {
+		return failing(id, "the answer is not a message of the protocol: "+value.Clean(string(bytes.TrimSpace(line)), maxShownName))
+	}
+	if of, isAnswer := answers(message); isAnswer && of != id {
+		return failing(id, "the server answered another request: "+value.Clean(fmt.Sprint(of), maxShownName))
+	}
+	return message
+}
+
+// askedBy returns the ID of the request that a request of HTTP carries, or nil.
+func askedBy(r *http.Request) value.Value {
+	if r.Method != http.MethodPost || r.GetBody == nil {
+		return nil
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil
+	}
+	defer body.Close()
+	var head struct {
+		ID     *int64 `json:"id"`
+		Method string `json:"method"`
+	}
+	if json.NewDecoder(body).Decode(&head) != nil || head.ID == nil || head.Method == "" {
+		return nil
+	}
+	return *head.ID
+}
+
+// numberOf returns the ID of an answer as a number, as all requests have one: some servers answer 1 with
+// "1".
+func numberOf(id value.Value) value.Value {
+	if text, ok := id.(string); ok {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n
+		}
+	}
+	return id
 }
 
 // answers returns the ID of the request that a line answers. ok is false for one that is not an answer.
+// The line may be nested deeper than what encoding/json decodes.
 func answers(line []byte) (id value.Value, ok bool) {
-	var head struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
+	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(line, []byte("\ufeff"))))
+	d.UseNumber()
+	depth, name := 0, ""
+	for {
+		token, err := d.Token()
+		if err != nil { // the end, or no JSON
+			return id, ok
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+			continue
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+			name = ""
+			continue
+		}
+		if depth != 1 {
+			continue
+		}
+		switch text, _ := token.(string); {
+		case name == "":
+			name = text
+			continue
+		case name == "method":
+			return nil, false
+		case name == "id":
+			id, ok = token, true
+			if n, isNumber := token.(json.Number); isNumber {
+				id = string(n)
+			}
+			id = numberOf(id)
+		}
+		name = ""
 	}
-	if json.Unmarshal(line, &head) != nil || len(head.ID) == 0 || head.Method != "" {
-		return nil, false
-	}
-	id, err := value.ParseJSONWithin(head.ID, 1, 1)
-	return id, err == nil
 }
 
 // answeredBy is answers with the ID as the SDK has it.

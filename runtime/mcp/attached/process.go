@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -57,6 +58,8 @@ type process struct {
 
 	mu      sync.Mutex
 	waiting map[jsonrpc.ID]waiting // the requests without an answer
+	newest  int64                  // the ID of the last request
+	wrong   *value.Error           // an answer that nobody asked for, or nil
 }
 
 // A waiting is a request that waits for its answer.
@@ -160,11 +163,28 @@ func (p *process) admit(line []byte) []byte {
 	return line
 }
 
+// asked returns an error for the answer to a request that was never made, and ends the program: the one that
+// was meant would wait for nothing.
+func (p *process) asked(id jsonrpc.ID) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, isNumber := id.Raw().(int64)
+	if isNumber && n <= p.newest {
+		return nil // it may be late, or a second one
+	}
+	p.wrong = value.Errorf(value.Failed, "the server %s answered a request that was not made: %s", p.name, value.Clean(fmt.Sprint(id.Raw()), maxShownName))
+	_ = p.Close()
+	return p.wrong
+}
+
 // note notes that a request waits for its answer, and forgets those that wait no longer.
 func (p *process) note(ctx context.Context, r *jsonrpc.Request, way *sending) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting[r.ID] = waiting{ctx, way, r.Method == "tools/call"}
+	if n, ok := r.ID.Raw().(int64); ok {
+		p.newest = max(p.newest, n)
+	}
 	calls := int64(0)
 	for id, w := range p.waiting { // few: those with small answers, and those in progress
 		switch {
@@ -181,6 +201,12 @@ var errClosed = errors.New("the connection is closed")
 
 // exited describes how a program ended.
 func (p *process) exited(exit int, err error) error {
+	p.mu.Lock()
+	wrong := p.wrong
+	p.mu.Unlock()
+	if wrong != nil {
+		return wrong
+	}
 	hint := ""
 	e := value.Errorf(value.Unavailable, "the server %s ended with exit code %d", p.name, exit)
 	switch {
@@ -242,8 +268,15 @@ func (p *process) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if err != nil {
 			continue // what is not a message is not an answer either
 		}
-		if r, ok := m.(*jsonrpc.Request); ok && r.Method == listChanged {
-			p.changed.Store(true) // here, so that it is known before the answers that follow
+		switch m := m.(type) {
+		case *jsonrpc.Request:
+			if m.Method == listChanged {
+				p.changed.Store(true) // here, so that it is known before the answers that follow
+			}
+		case *jsonrpc.Response:
+			if err := p.asked(m.ID); err != nil {
+				return nil, err
+			}
 		}
 		return m, nil
 	}

@@ -14,8 +14,7 @@ import (
 func resultOf(d *value.Dict) (value.Value, error) {
 	var texts []string
 	var media value.List
-	for _, v := range d.Elements("content") {
-		block, _ := v.(*value.Dict)
+	for _, block := range blocksOf(d) {
 		text, m, err := contentOf(block)
 		if err != nil {
 			return nil, err
@@ -46,6 +45,26 @@ func resultOf(d *value.Dict) (value.Value, error) {
 		return media, nil
 	}
 	return append(value.List{first}, media...), nil
+}
+
+// blocksOf returns the content of a result. Some servers send one block, or a text.
+func blocksOf(d *value.Dict) (blocks []*value.Dict) {
+	content, _ := d.Get("content")
+	list, isList := value.Elements(content)
+	if !isList && content != nil {
+		list = []value.Value{content}
+	}
+	for _, v := range list {
+		switch v := v.(type) {
+		case *value.Dict:
+			blocks = append(blocks, v)
+		case string:
+			blocks = append(blocks, value.NewDict("type", "text", "text", v))
+		default:
+			blocks = append(blocks, value.NewDict("type", "text", "text", value.FormatJSON(v, "")))
+		}
+	}
+	return blocks
 }
 
 // contentOf returns the text of a block, or its image or document.

@@ -83,6 +83,10 @@ func (r *session) open(ctx context.Context, version string) error {
 	})
 	return r.wait(ctx, func() (err error) {
 		if r.sdk, err = client.Connect(ctx, r.transport, nil); err != nil {
+			if _, version, found := strings.Cut(err.Error(), "unsupported protocol version: "); found {
+				known := sdk.SupportedProtocolVersions()
+				return value.Errorf(value.Unavailable, "the server %s answered with version %s of the protocol: the versions are %s to %s", r.name, value.Clean(version, maxShownName), known[len(known)-1], known[0])
+			}
 			return err
 		}
 		opened := r.sdk
@@ -118,7 +122,7 @@ const maxPages = 100
 func (r *session) list(ctx context.Context) (Set, error) {
 	r.unasked.Store(0)
 	var all value.List
-	params := &sdk.ListToolsParams{}
+	params, seen := &sdk.ListToolsParams{}, map[string]bool{}
 	for range maxPages {
 		page, err := r.sdk.ListTools(ctx, params)
 		if err != nil {
@@ -136,6 +140,10 @@ func (r *session) list(ctx context.Context) (Set, error) {
 			}
 			return s, nil
 		}
+		if seen[page.NextCursor] {
+			return Set{}, value.Errorf(value.Invalid, "the list of tools of the server %s has no end: the cursor %q comes again", r.name, value.Clean(page.NextCursor, maxShownName))
+		}
+		seen[page.NextCursor] = true
 		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
 	}
 	return Set{}, value.Errorf(value.Limit, "the server %s lists its tools on more than %d pages", r.name, maxPages)

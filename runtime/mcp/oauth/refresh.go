@@ -111,7 +111,7 @@ const maxLifetime = 10 * 365 * 24 * 3600
 // token reads the answer to a refresh.
 func (h *Handler) token(body []byte) (*oauth2.Token, error) {
 	invalid := value.Errorf(value.Unavailable, "refresh the sign-in at %s: the answer of the authorization server is invalid", h.opts.Name)
-	v, err := value.ParseJSONWithin(body, 8, 1000)
+	v, err := value.ReadJSON(body, 8, 1000)
 	if err != nil {
 		return nil, invalid
 	}

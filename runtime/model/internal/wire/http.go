@@ -402,10 +402,9 @@ func (r *Response) Object() (*value.Dict, *Failure) {
 	return r.w.object(data)
 }
 
-// object parses a JSON object. Invalid UTF-8 is replaced, so that one invalid byte does
-// not lose the answer.
+// object parses a JSON object.
 func (w *Wire) object(data []byte) (*value.Dict, *Failure) {
-	v, err := value.ParseJSON(bytes.ToValidUTF8(data, []byte("\ufffd")))
+	v, err := value.ReadJSON(data, value.MaxDepth, value.MaxNodes)
 	if d, ok := v.(*value.Dict); ok && err == nil {
 		return d, nil
 	}
