@@ -1,7 +1,9 @@
 package oauth
 
 import (
+	"bytes"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/netip"
@@ -69,16 +71,54 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	case !allowedScheme(g.server, req.URL):
 		return nil, value.Errorf(value.Denied, "request not sent to %s: the URL must use HTTPS", value.Clean(req.URL.Host, 100))
 	}
-	if sameOrigin(req.URL, g.server) {
-		return g.own.RoundTrip(req)
+	own := sameOrigin(req.URL, g.server)
+	t := g.own
+	if !own {
+		t = g.transport(req.URL.Hostname())
+		t.DisableKeepAlives = true
 	}
-	t := g.transport(req.URL.Hostname())
-	t.DisableKeepAlives = true
 	resp, err := t.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
-	resp.Body = &limited{io.LimitReader(resp.Body, maxBody), resp.Body}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); req.Method == http.MethodGet && kind == "application/json" {
+		return withoutSlashes(resp)
+	}
+	if !own {
+		resp.Body = &limited{io.LimitReader(resp.Body, maxBody), resp.Body}
+	}
+	return resp, nil
+}
+
+// withoutSlashes removes the final slash of the names of authorization servers from metadata, as all MCP
+// servers of Google have it: it is removed before an address is made of the name (RFC 8414, section 3.1),
+// and the other uses of the name are compared with it.
+func withoutSlashes(resp *http.Response) (*http.Response, error) {
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	if err != nil {
+		return nil, err
+	}
+	if v, err := value.ReadJSON(text, 16, 10_000); err == nil {
+		if d, ok := v.(*value.Dict); ok {
+			trim := func(v value.Value) value.Value {
+				if name, ok := v.(string); ok {
+					return strings.TrimSuffix(name, "/")
+				}
+				return v
+			}
+			if servers, ok := d.Get("authorization_servers"); ok {
+				if list, ok := servers.(value.List); ok {
+					d.Put("authorization_servers", value.List(value.Map(list, trim)))
+				}
+			}
+			if issuer, ok := d.Get("issuer"); ok {
+				d.Put("issuer", trim(issuer))
+			}
+			text = []byte(value.FormatJSON(d, ""))
+		}
+	}
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 	return resp, nil
 }
 

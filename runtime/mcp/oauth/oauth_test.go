@@ -502,3 +502,18 @@ func sorted(scope string) string {
 	slices.Sort(list)
 	return strings.Join(list, " ")
 }
+
+// TestFinalSlash signs in where names of the authorization server end with a slash, in one place or in all.
+func TestFinalSlash(t *testing.T) {
+	for places := range 8 {
+		f := newFake(t)
+		slash := func(place int) string { return f.URL + strings.Repeat("/", places>>place&1) }
+		f.resource = func(d map[string]any) { d["authorization_servers"] = []string{slash(0)} }
+		f.metadata = func(d map[string]any) { d["issuer"] = slash(1) }
+		f.redirect = func(q url.Values) { q.Set("iss", slash(2)) }
+		h := newHandler(t, f.options(t))
+		if err := h.Login(t.Context()); err != nil || token(t, h) != "secret-token-1" {
+			t.Errorf("places %b: %v", places, err)
+		}
+	}
+}
