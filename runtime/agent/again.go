@@ -110,7 +110,7 @@ func (t *turn) keepAsk(e tool.Effect, d *value.Dict, failure error) error {
 	if failure != nil {
 		return nil
 	}
-	t.unread = a.Unread
+	t.unread, t.fit = a.Unread, int(a.Fit)
 	more, err := t.messages(e.Args)
 	if err != nil {
 		return err
@@ -147,10 +147,18 @@ func (s *Session) keepSummary(c *compaction) {
 	if !c.Success {
 		return
 	}
-	// Half as many characters as tokens: a sixth of the limit.
-	k := &prompt.Keep{Chars: max(1, min(prompt.DefaultKept, s.state.Account.EffectiveLimit()/2))}
+	k := &prompt.Keep{Chars: s.keptChars()}
+	if c.Keep > 0 {
+		k.Chars = min(k.Chars, int(c.Keep))
+	}
 	s.state.Restart(s.prompt().Continue(s.state.Question, c.Summary, s.state.Messages, k), s.agent.account())
 	s.turn.memory.Forget() // the conversation may have lost the results that it refers to
+}
+
+// keptChars returns how many characters of messages a compaction keeps: half as many as tokens, which is a sixth
+// of the limit.
+func (s *Session) keptChars() int {
+	return max(1, min(prompt.DefaultKept, s.state.Account.EffectiveLimit()/2))
 }
 
 // keepCall keeps the outcome of agent.call, and the files that the call read and wrote. A failure

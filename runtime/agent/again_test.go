@@ -259,8 +259,10 @@ func TestAgainOfWhatPoliciesSeldomSee(t *testing.T) {
 			replies: play{calls("", "read_file", value.NewDict("filepath", "a.txt")), done, calls("", "read_file", value.NewDict("filepath", "a.txt")), done}}},
 		{"a failure after a summary", "SUMMARY: one was read", []string{"do it", "again"}, agent.ReasonFinal, setting{files: long, options: tight, replies: play{
 			readsA(), call("read_file", "filepath", "c.txt"), "SUMMARY: one was read", fails, done}}},
-		{"a summary that fails", "usage: 3 requests, at least 200 tokens in", nil, agent.ReasonLimit, setting{files: long, options: tight, before: dearly(nil), replies: play{
-			readsA(), call("read_file", "filepath", "c.txt"), ""}}},
+		{"a summary that is not written", "usage: 4 requests", nil, agent.ReasonFinal, setting{files: long, options: tight, before: dearly(nil), replies: play{
+			readsA(), call("read_file", "filepath", "c.txt"), "", done}}},
+		{"a summary that fails", "usage: 3 requests", nil, agent.ReasonFinal, setting{files: long, options: tight, before: dearly(nil), replies: play{
+			readsA(), call("read_file", "filepath", "c.txt"), fails, done}}},
 		{"calls that are left", `"role":"tool"`, []string{"do it", "again"}, agent.ReasonFinal, setting{files: twoFiles, native: true, options: agent.Options{Iterations: 1},
 			replies: play{calls("", "read_file", value.NewDict("filepath", "a.txt")), "TASK COMPLETE: done"}}},
 		{"what tools have said", `heard: "it broke"`, nil, agent.ReasonFinal, setting{before: withWaiter(value.Errorf(value.Failed, "it broke")), replies: play{call("wait"), done}}},

@@ -12,7 +12,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/conversation"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/dialog"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/ids"
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/program"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prompt"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/structured"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -25,7 +24,7 @@ import (
 // reply. If the request fails, the conversation stays as it was, or compacted if it had
 // become too long. keepAsk does the same with a recorded outcome.
 func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
-	t.unread = false
+	t.unread, t.fit = false, 0
 	more, err := t.messages(e.Args)
 	if err != nil {
 		return nil, err
@@ -55,15 +54,14 @@ func (t *turn) doAsk(ctx context.Context, e tool.Effect) (value.Value, error) {
 		}
 	}
 	var c *compaction
-	if dialog.NoRoom(err) {
-		var failure error
-		if c, failure = t.compact(ctx); program.Final(failure) {
+	for way := 0; way < roomWays && dialog.NoRoom(err); way++ {
+		made, failure := t.makeRoom(ctx, way, c)
+		if failure != nil {
 			return nil, failure
 		}
-		if c != nil && c.Success {
-			if more, err = t.messages(e.Args); err == nil {
-				reply, read, err = t.reply(ctx, more, schema)
-			}
+		c = made
+		if more, err = t.messages(e.Args); err == nil {
+			reply, read, err = t.reply(ctx, more, schema)
 		}
 	}
 	out, err := t.askOutcome(ctx, more, reply, c, err)
@@ -98,7 +96,7 @@ func (t *turn) reply(ctx context.Context, more []model.Message, s *structured.Sc
 // askOutcome makes the outcome of agent.ask. It is separate so that the stack of a turn that
 // waits for its model does not carry its frame.
 func (t *turn) askOutcome(ctx context.Context, more []model.Message, reply *answer, c *compaction, err error) (value.Value, error) {
-	a := asked{Unread: t.unread, Calls: []model.Call{}, References: []string{}, Iteration: uint32(t.result.Iterations), Compacted: c}
+	a := asked{Unread: t.unread, Fit: uint32(t.fit), Calls: []model.Call{}, References: []string{}, Iteration: uint32(t.result.Iterations), Compacted: c}
 	if err == nil {
 		err = a.Take(reply.Reply, reply.changed)
 		a.Usage = t.pending.Take()
@@ -133,7 +131,11 @@ func (t *turn) messages(args *value.Dict) ([]model.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.compose(args.Text("message"), prompt.FitResults(results, t.state.Account.Budget().MessageMax)), nil
+	most := t.state.Account.Budget().MessageMax
+	if t.fit > 0 {
+		most = min(most, t.fit)
+	}
+	return t.compose(args.Text("message"), prompt.FitResults(results, most)), nil
 }
 
 // An answer is a model's reply, and the conversation that it answers.
@@ -231,7 +233,7 @@ func (s *Session) newRequest(ctx context.Context, more []model.Message) (r *mode
 	}
 	o := &s.agent.opts
 	r = &model.Request{Messages: all, Thread: s.state.Thread, MaxTokens: o.MaxTokens, Effort: o.Effort, Temperature: o.Temperature, Conversation: ids.Conversation(s.id, s.NextRun())}
-	if s.agent.format == decision.Native {
+	if s.agent.format == decision.Native && !s.turn.bare {
 		r.Tools, r.ToolChoice = s.turn.toolsFor(ctx, all), s.toolChoice()
 	}
 	if s.turn.schema != nil {

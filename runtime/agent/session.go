@@ -113,7 +113,9 @@ type turn struct {
 	result  Reply
 	meter   *meter.Meter
 	sums    bool                    // the request in progress asks for a summary
+	bare    bool                    // it has no tools
 	unread  bool                    // the provider refused the media of results
+	fit     int                     // the characters to which the results of the next message are cut, or 0
 	replied bool                    // the model has replied in this turn
 	noted   map[string][]hooks.Note // by step: the notes of calls that are made again
 	granted int                     // the replies that the policy knows of: from agent.prompt and agent.more

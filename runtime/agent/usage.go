@@ -58,7 +58,10 @@ func (a *Agent) checkPrice(ctx context.Context) error {
 // a turn, so that the turn can end, and not for a summary.
 func (s *Session) toolChoice() string {
 	c := s.agent.opts.ToolChoice
-	if c == "" || c == model.ToolNone || s.turn == nil || len(s.turn.result.Calls) == 0 && !s.turn.sums {
+	if s.turn != nil && s.turn.sums {
+		return model.ToolNone
+	}
+	if c == "" || c == model.ToolNone || s.turn == nil || len(s.turn.result.Calls) == 0 {
 		return c
 	}
 	return model.ToolAuto

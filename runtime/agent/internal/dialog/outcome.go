@@ -20,6 +20,7 @@ type Asked struct {
 	Full         bool        `json:"full"`
 	Unread       bool        `json:"unread,omitempty"` // the provider refused the media of results
 	Compacted    *Compaction `json:"compacted,omitempty"`
+	Fit          uint32      `json:"fit,omitempty"` // the characters to which the results were cut, or 0
 	Thread       string      `json:"thread"`
 	References   []string    `json:"references"`
 	Opaque       []byte      `json:"opaque,omitempty"`
@@ -47,6 +48,7 @@ type Compaction struct {
 	TokensBefore int    `json:"tokens_before"`
 	TokensAfter  int    `json:"tokens_after"`
 	Tokens
+	Keep  uint32      `json:"keep,omitempty"` // the characters of the messages that were kept; 0 is the default
 	Error string      `json:"error,omitempty"`
 	Usage *value.Dict `json:"usage,omitempty"` // of agent.compact, as the meter counts it
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/model"
 )
 
@@ -62,6 +63,42 @@ func (p *Prompt) Continue(question, summary string, old []model.Message, k *Keep
 	next.Context = strings.Join(nonEmpty(p.Context, soFar), "\n\n")
 	first := model.Message{Role: model.User, Text: next.Message(question), Media: Attached(old[:start])}
 	return append([]model.Message{first}, kept...)
+}
+
+// Short is the length of a result in a list of what was done, in characters.
+const Short = 200
+
+// Listed returns what was done in a conversation as a text, without a model: the last message of the user,
+// and each reply with its calls and the beginnings of their results.
+func Listed(messages []model.Message, short int) string {
+	var lines []string
+	last := ""
+	for i := range messages {
+		m := &messages[i]
+		switch text := prose.Clip(prose.OneLine(m.Text), short); m.Role {
+		case model.User:
+			switch {
+			case isTurn(m.Text): // the results of calls in texts
+				lines = append(lines, "- "+text)
+			case i > 0:
+				last = m.Text
+			}
+		case model.Assistant:
+			if text != "" {
+				lines = append(lines, "- You wrote: "+text)
+			}
+			for _, c := range m.Calls {
+				lines = append(lines, "- You called "+c.Tool+" with "+prose.Clip(prose.OneLine(CallArgs(c)), short))
+			}
+		case model.ToolRole:
+			lines = append(lines, "- "+text) // it begins with RESULT or ERROR
+		}
+	}
+	list := CutMiddle(strings.Join(lines, "\n"), maxSummary-LeastResult, ShortNote)
+	if last != "" {
+		list += "\n\nThe user wrote last: " + CutMiddle(last, LeastResult, ShortNote)
+	}
+	return list
 }
 
 // ShortNote returns the note for omitted characters, without a file that has them.
