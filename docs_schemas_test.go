@@ -211,10 +211,10 @@ func mcpSchema() object {
 	entry := described("A server: command for a program, or url for a server over HTTP.", object{"type": "object", "properties": object{
 		"command": typed("string", "The program to start."), "args": listed("Its arguments.", text), "env": mapped("Its environment variables.", text),
 		"cwd": typed("string", "The folder in which it starts, from the root of the project."), "url": typed("string", "The address of a server over HTTP."),
-		"headers": mapped("Headers of each request.", text), "type": oneOfWords("The transport.", "stdio", "http", "streamable-http"),
+		"headers": mapped("Headers of each request.", text), "type": oneOfWords("The transport.", "stdio", "http", "streamable-http", "sse"),
 		"cassidy": described("What the server is granted.", object{"type": "object", "properties": object{
 			"network": typed("boolean", "Whether the program may use the network."), "trust_annotations": typed("boolean", "Whether the hints of its tools are believed."),
-			"read": listed("What it may read outside the project.", text), "write": listed("What it may write.", text), "timeout": described("Seconds of a call.", object{"type": "number", "exclusiveMinimum": 0}),
+			"read": listed("What it may read outside the project.", text), "write": listed("What it may write.", text), "include": listed("The tools that are used; * stands for any characters.", text), "exclude": listed("The tools that are not used.", text), "timeout": described("Seconds of a call.", object{"type": "number", "exclusiveMinimum": 0}),
 		}},
 		)}, "oneOf": []object{{"required": []string{"command"}}, {"required": []string{"url"}}}})
 	return described("mcp.json: the MCP servers of a project or of its user.", object{"type": "object", "required": []string{"mcpServers"}, "properties": object{"mcpServers": mapped("The servers, by name.", entry)}})

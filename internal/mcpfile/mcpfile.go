@@ -45,6 +45,7 @@ type Server struct {
 	Env     []Pair // environment variables beside PATH and HOME
 	Dir     string // where it starts, from the project's root; "" is the root
 	URL     string // of a server over HTTP; "" for a program
+	SSE     bool   // it has the transport of older servers
 	Headers []Pair
 
 	// What the object "cassidy" grants. The zero value reads the project and does nothing else.
@@ -52,6 +53,7 @@ type Server struct {
 	Read, Write      []string      // files and folders beside the project, from its root or with ~/
 	TrustAnnotations bool          // readOnlyHint of a tool counts
 	Timeout          time.Duration // of one call; 0 is the default
+	Include, Exclude []string      // names of tools, with * for any characters; no Include is all
 }
 
 // A Pair is a variable or a header.
@@ -147,7 +149,11 @@ func (r *reader) server(name string, v value.Value) Server {
 	s.Network, s.TrustAnnotations = r.bool(grants, "network"), r.bool(grants, "trust_annotations")
 	s.Read, s.Write = r.texts(grants, "read"), r.texts(grants, "write")
 	s.Timeout = r.seconds(grants, "timeout")
-	r.unknown(grants, "network", "trust_annotations", "read", "write", "timeout")
+	s.Include, s.Exclude = r.texts(grants, "include"), r.texts(grants, "exclude")
+	if grants.Has("include") && len(s.Include) == 0 {
+		r.fail("%s.include is empty: the server would have no tools", r.at)
+	}
+	r.unknown(grants, "network", "trust_annotations", "read", "write", "timeout", "include", "exclude")
 	r.at = strings.TrimSuffix(r.at, ".cassidy")
 	r.kind(&s, kind)
 	return s
@@ -155,13 +161,14 @@ func (r *reader) server(name string, v value.Value) Server {
 
 // kind checks that an entry is either a program or a URL, as its type says.
 func (r *reader) kind(s *Server, kind string) {
+	s.SSE = kind == "sse"
 	switch {
 	case s.Command == "" && s.URL == "":
 		r.fail("%s has neither a command nor a url", r.at)
 	case s.Command != "" && s.URL != "":
 		r.fail("%s has both a command and a url", r.at)
-	case kind != "" && kind != "stdio" && kind != "http" && kind != "streamable-http":
-		r.fail("%s.type is %q: expected \"stdio\" or \"http\"", r.at, value.Clean(kind, 40))
+	case kind != "" && kind != "stdio" && kind != "http" && kind != "streamable-http" && kind != "sse":
+		r.fail("%s.type is %q: expected \"stdio\", \"http\" or \"sse\"", r.at, value.Clean(kind, 40))
 	case kind == "stdio" && s.Command == "" || kind != "" && kind != "stdio" && s.URL == "":
 		r.fail("%s: the type %q does not match the other fields", r.at, kind)
 	case s.URL != "" && (s.Network || len(s.Read)+len(s.Write) > 0):
@@ -310,6 +317,9 @@ func (s *Server) Facts() (facts []Pair) {
 	}
 	if s.URL != "" {
 		add(s.Name, "sends calls to "+s.URL)
+		if s.SSE {
+			add("transport", "HTTP+SSE")
+		}
 		add("headers", names(s.Headers))
 	} else {
 		add(s.Name, "starts "+commandLine(append([]string{s.Command}, s.Args...)))
@@ -317,7 +327,11 @@ func (s *Server) Facts() (facts []Pair) {
 			add("package", name+" is not pinned: each start may run another version")
 		}
 		add("folder", s.Dir)
-		add("env", names(append([]Pair{{"PATH", ""}, {"HOME", ""}}, s.Env...)))
+		env := []Pair{{"PATH", ""}, {"HOME", ""}, {"LANG", ""}, {"LC_*", ""}, {"TZ", ""}}
+		if s.Network {
+			env = append(env, Pair{"*_PROXY", ""})
+		}
+		add("env", names(append(env, s.Env...)))
 		add("reads", strings.Join(append([]string{"the project"}, s.Read...), ", "))
 		add("writes", strings.Join(s.Write, ", "))
 	}
@@ -325,6 +339,8 @@ func (s *Server) Facts() (facts []Pair) {
 	if s.Network {
 		add("network", "opens connections to any address")
 	}
+	add("tools", strings.Join(s.Include, ", "))
+	add("without", strings.Join(s.Exclude, ", "))
 	if s.TrustAnnotations {
 		add("asks", "not before tools that it calls read-only")
 	}

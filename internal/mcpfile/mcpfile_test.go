@@ -61,7 +61,9 @@ func TestParseErrors(t *testing.T) {
 		{"a long name", `{"mcpServers": {"` + strings.Repeat("a", 31) + `": {"command": "x"}}}`, `invalid name of a server`},
 		{"neither", entry(``), "mcpServers.a has neither a command nor a url"},
 		{"both", entry(`"command": "x", "url": "https://a.example"`), "both a command and a url"},
-		{"an old type", entry(`"type": "sse", "url": "https://a.example"`), `mcpServers.a.type is "sse"`},
+		{"an unknown type", entry(`"type": "ws", "url": "https://a.example"`), `mcpServers.a.type is "ws"`},
+		{"an old type of a program", entry(`"type": "sse", "command": "x"`), "the type \"sse\" does not match"},
+		{"no tools", entry(`"command": "x", "cassidy": {"include": []}`), "include is empty"},
 		{"the wrong type", entry(`"type": "http", "command": "x"`), "the type \"http\" does not match"},
 		{"the other wrong type", entry(`"type": "stdio", "url": "https://a.example"`), "the type \"stdio\" does not match"},
 		{"rights of a URL", entry(`"url": "https://a.example", "cassidy": {"network": true}`), "are only for servers with a command"},
@@ -143,7 +145,7 @@ func TestFacts(t *testing.T) {
 		`files: starts npx -y "server files"
 package: server files is not pinned: each start may run another version
 folder: docs
-env: PATH, HOME, TOKEN, MODE
+env: PATH, HOME, LANG, LC_*, TZ, *_PROXY, TOKEN, MODE
 reads: the project, ../shared
 writes: out
 gets: the values of your environment variables FILES_TOKEN, MODE

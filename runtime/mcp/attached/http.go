@@ -17,8 +17,9 @@ import (
 )
 
 // overHTTP returns the transport to a server at an address. unasked counts what comes through streams
-// that answer no request. The caller resets it: each message of such a stream can cause a request.
-func (o *Options) overHTTP(changed *atomic.Bool, unasked *atomic.Int64) sdk.Transport {
+// that answer no request. The caller resets it: each message of such a stream can cause a request. ctx is
+// that of the session.
+func (o *Options) overHTTP(ctx context.Context, changed *atomic.Bool, unasked *atomic.Int64) sdk.Transport {
 	client := http.Client{}
 	if o.Client != nil {
 		client = *o.Client
@@ -28,6 +29,10 @@ func (o *Options) overHTTP(changed *atomic.Bool, unasked *atomic.Int64) sdk.Tran
 		base = http.DefaultTransport
 	}
 	client.Transport = &boundedTransport{base: base, header: o.Header, changed: changed, unasked: unasked}
+	if o.SSE {
+		client.Transport = &signedTransport{client.Transport, o.URL, o.OAuth}
+		return &sseTransport{sdk.SSEClientTransport{Endpoint: o.URL, HTTPClient: &client, MaxEventSize: maxLine}, ctx}
+	}
 	return &sdk.StreamableClientTransport{
 		Endpoint: o.URL, HTTPClient: &client, MaxRetries: 1, OAuthHandler: o.OAuth, MaxEventSize: maxLine,
 	}

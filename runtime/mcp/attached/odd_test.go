@@ -17,7 +17,9 @@ import (
 // and everything else ends the call at once, with what was wrong.
 func TestOddHTTP(t *testing.T) {
 	t.Parallel()
-	text := func(s string) string { return `{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"` + s + `"}]}}` }
+	text := func(s string) string {
+		return `{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"` + s + `"}]}}`
+	}
 	deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
 	for _, c := range []struct{ name, answer, want, fails string }{
 		{"as it should be", text("sunny"), `"sunny"`, ""},

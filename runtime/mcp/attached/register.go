@@ -2,6 +2,7 @@ package attached
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -50,6 +51,26 @@ func (s *Server) toolOf(d *value.Dict) tool.Tool {
 		t.Title = strings.TrimSpace(value.Clean(d.Text("name"), maxTitle))
 	}
 	return t
+}
+
+// uses reports whether a tool of the server is used.
+func (o *Options) uses(name string) bool {
+	matches := func(pattern string) bool { return matchesName(pattern, name) }
+	return (o.Include == nil || slices.ContainsFunc(o.Include, matches)) && !slices.ContainsFunc(o.Exclude, matches)
+}
+
+// matchesName reports whether a name matches a pattern, in which * stands for any characters.
+func matchesName(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return name == pattern
+	}
+	rest, ok := strings.CutPrefix(name, parts[0])
+	for _, part := range parts[1 : len(parts)-1] {
+		_, after, found := strings.Cut(rest, part)
+		rest, ok = after, ok && found
+	}
+	return ok && strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
 // maxReturns is how much of the schema of a result is described, in bytes.

@@ -30,7 +30,9 @@ type Options struct {
 	// URL is the address of a server over HTTP; "" is a program. Header is sent with each request,
 	// and OAuth signs them, unless it is nil. Client makes the requests; it decides which addresses
 	// can be reached. Nil is a client that reaches all.
-	URL    string
+	URL string
+	// SSE says that the server has the transport HTTP+SSE of protocol versions before 2025.
+	SSE    bool
 	Header http.Header
 	Client *http.Client
 	OAuth  auth.OAuthHandler
@@ -46,6 +48,9 @@ type Options struct {
 	// reads, that it may be repeated, and that it reaches nothing outside. The server still gets the
 	// arguments: after untrusted text was read, calls with text that is not the user's ask.
 	TrustAnnotations bool
+	// Include are the names of the server's tools that are used, and Exclude those that are not; * stands
+	// for any characters. Nil includes all. A review covers only the tools that are used.
+	Include, Exclude []string
 	// Version is that of the program, which servers are given. "" is "(devel)".
 	Version string
 	// Compared is called after each comparison of the tools that the server offers with the reviewed ones.

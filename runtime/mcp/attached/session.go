@@ -22,6 +22,7 @@ import (
 // A session is a connection with a running server.
 type session struct {
 	name  string
+	uses  func(tool string) bool
 	tools Set // that the server offered when it was started
 	sdk   *sdk.ClientSession
 
@@ -56,7 +57,7 @@ func (s *Server) connect(ctx context.Context) (*session, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, s.timedOut(startTimeout))
 	defer cancel()
-	running := &session{name: s.opts.Name, at: s.opts.Now(), flights: map[string]*flight{}}
+	running := &session{name: s.opts.Name, uses: s.opts.uses, at: s.opts.Now(), flights: map[string]*flight{}}
 	if s.opts.URL != "" {
 		running.overHTTP(s.ctx, &s.opts)
 	} else {
@@ -129,7 +130,7 @@ func (r *session) list(ctx context.Context) (Set, error) {
 			return Set{}, err
 		}
 		for _, t := range page.Tools {
-			if t != nil {
+			if t != nil && r.uses(t.Name) {
 				all = append(all, textOf(t.Description))
 			}
 		}
@@ -156,7 +157,7 @@ const relistAfter = time.Minute
 // overHTTP describes a session over HTTP.
 func (r *session) overHTTP(ctx context.Context, o *Options) {
 	ctx, end := context.WithCancel(ctx)
-	r.transport, r.ended, r.end, r.relists = o.overHTTP(&r.changed, &r.unasked), ctx.Done(), end, relistAfter
+	r.transport, r.ended, r.end, r.relists = o.overHTTP(ctx, &r.changed, &r.unasked), ctx.Done(), end, relistAfter
 	r.why = func() error { return nil }
 }
 

@@ -32,6 +32,10 @@ func addCommand(c *command) *cli.Command {
 			&cli.StringSliceFlag{Name: "read", Usage: "allow COMMAND to read the file or folder `PATH`"},
 			&cli.StringSliceFlag{Name: "write", Usage: "allow COMMAND to write to the file or folder `PATH`"},
 			&cli.BoolFlag{Name: "network", Usage: "allow COMMAND to open network connections"},
+			&cli.StringSliceFlag{Name: "include", Usage: "use only the tool `NAME` of the server; * stands for any characters"},
+			&cli.StringSliceFlag{Name: "exclude", Usage: "do not use the tool `NAME` of the server; * stands for any characters"},
+			&cli.BoolFlag{Name: "trust-annotations", Usage: "do not ask before tools that the server calls read-only"},
+			&cli.BoolFlag{Name: "sse", Usage: "use the transport HTTP+SSE of older servers for the URL"},
 			&cli.StringSliceFlag{Name: "header", Usage: "send the `HEADER` 'NAME: ${VARIABLE}' to the URL"},
 			&cli.BoolFlag{Name: "user", Usage: "attach the server for all your projects"},
 			&cli.BoolFlag{Name: "replace", Usage: "replace the server with the same name"},
@@ -81,6 +85,9 @@ func programEntry(ctx *cli.Context, words []string) (*value.Dict, error) {
 	if ctx.IsSet("header") {
 		return nil, value.Errorf(value.Invalid, "--header is only for a server with a URL").WithHint("pass a secret to the command with: --env NAME")
 	}
+	if ctx.IsSet("sse") {
+		return nil, value.Errorf(value.Invalid, "--sse is only for a server with a URL").WithHint("omit --sse: a command speaks on its standard input and output")
+	}
 	entry := value.NewDict("command", words[0])
 	if len(words) > 1 {
 		entry.Put("args", texts(words[1:]))
@@ -106,10 +113,23 @@ func programEntry(ctx *cli.Context, words []string) (*value.Dict, error) {
 			grants.Put(flag, texts(paths))
 		}
 	}
+	putGrants(ctx, entry, grants)
+	return entry, nil
+}
+
+// putGrants adds what cassidy may do with a server, of both kinds, to an entry.
+func putGrants(ctx *cli.Context, entry, grants *value.Dict) {
+	for _, flag := range []string{"include", "exclude"} {
+		if names := ctx.StringSlice(flag); len(names) > 0 {
+			grants.Put(flag, texts(names))
+		}
+	}
+	if ctx.Bool("trust-annotations") {
+		grants.Put("trust_annotations", true)
+	}
 	if grants.Len() > 0 {
 		entry.Put("cassidy", grants)
 	}
-	return entry, nil
 }
 
 // urlEntry returns the entry of a server over HTTP.
@@ -144,9 +164,13 @@ func urlEntry(ctx *cli.Context, words []string) (*value.Dict, error) {
 		return nil, err
 	}
 	entry := value.NewDict("url", words[0])
+	if ctx.Bool("sse") {
+		entry.Put("type", "sse")
+	}
 	if headers.Len() > 0 {
 		entry.Put("headers", headers)
 	}
+	putGrants(ctx, entry, &value.Dict{})
 	return entry, nil
 }
 
@@ -228,6 +252,7 @@ func serverDict(s *mcpfile.Server) *value.Dict {
 	d := value.NewDict("name", s.Name, "kind", kindOf(s))
 	if s.URL != "" {
 		d.Put("url", s.URL)
+		d.Put("sse", s.SSE)
 		d.Put("headers", ui.Texts(ui.Map(s.Headers, func(p mcpfile.Pair) string { return p.Name })))
 	} else {
 		d.Put("command", s.Command)
@@ -237,6 +262,9 @@ func serverDict(s *mcpfile.Server) *value.Dict {
 		d.Put("read", texts(s.Read))
 		d.Put("write", texts(s.Write))
 	}
+	d.Put("include", texts(s.Include))
+	d.Put("exclude", texts(s.Exclude))
+	d.Put("trust_annotations", s.TrustAnnotations)
 	d.Put("variables", ui.Texts(s.Variables()))
 	return d
 }

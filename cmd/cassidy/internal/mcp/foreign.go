@@ -109,15 +109,29 @@ func (t *translation) translate(d *value.Dict) {
 		t.fail("the entry has neither a command nor a url")
 	}
 	t.done = append(t.done, "type", "enabled", "disabled", "source", "name", "description")
-	switch kind := d.Text("type"); {
-	case kind == "sse":
-		t.fail("the transport sse is not supported: ask the provider of the server for its address for streamable HTTP")
+	if d.Text("type") == "sse" && address != "" {
+		t.entry.Put("type", "sse")
+	}
+	t.tools(d)
+	switch {
 	case d.Bool("disabled") || d.Has("enabled") && !d.Bool("enabled"):
 		t.fail("the entry is disabled")
 	}
 	for k := range d.All() {
 		if name := k.(string); !slices.Contains(t.done, name) {
 			t.note("%s was left out", value.Clean(name, 40))
+		}
+	}
+}
+
+// tools adds which tools are used, as the settings of Gemini and Codex name them.
+func (t *translation) tools(d *value.Dict) {
+	for _, names := range [][2]string{{"includeTools", "include"}, {"enabled_tools", "include"}, {"excludeTools", "exclude"}, {"disabled_tools", "exclude"}} {
+		t.done = append(t.done, names[0])
+		if list := d.Elements(names[0]); len(list) > 0 {
+			grants := t.entry.Dict("cassidy").OrEmpty().Clone(1)
+			grants.Put(names[1], value.List(list))
+			t.entry.Put("cassidy", grants)
 		}
 	}
 }

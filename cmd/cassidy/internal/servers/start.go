@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -25,7 +26,7 @@ func (o *Options) Fetch(ctx context.Context, e *Entry) (attached.Set, error) {
 
 // Describe returns how a server is started. What can be wrong with an entry is found when it is.
 func (o *Options) Describe(e *Entry) attached.Options {
-	out := attached.Options{Name: e.Name, Timeout: e.Timeout, TrustAnnotations: e.TrustAnnotations, Version: o.Version}
+	out := attached.Options{Name: e.Name, Timeout: e.Timeout, TrustAnnotations: e.TrustAnnotations, Include: e.Include, Exclude: e.Exclude, SSE: e.SSE, Version: o.Version}
 	if e.URL == "" {
 		out.Explain = func(output string) string { return o.explain(e, output) }
 		out.Launch = func(ctx context.Context, p *tool.Process) (int, error) { return o.launch(ctx, e, p) }
@@ -152,14 +153,23 @@ func (o *Options) safe(s *mcpfile.Server) string {
 	return project.Safe(&program)
 }
 
-// environment returns the environment of a server: PATH, HOME, a folder for temporary files, and
-// what its entry names.
+// environment returns the environment of a server: PATH, HOME, the language and the time zone, the proxies if
+// it may open connections, a folder for temporary files, and what its entry names.
 func (o *Options) environment(s *mcpfile.Server, scratch string) []string {
 	env := []string{"TMPDIR=" + scratch}
-	for _, name := range []string{"PATH", "HOME"} {
-		if v, ok := o.Env(name); ok && !slices.ContainsFunc(s.Env, func(p mcpfile.Pair) bool { return p.Name == name }) {
-			env = append(env, name+"="+v)
+	common := []string{"PATH", "HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_MONETARY", "LC_NUMERIC", "LC_TIME", "TZ"}
+	if s.Network {
+		common = append(common, "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy")
+	}
+	for _, name := range common {
+		v, ok := o.Env(name)
+		if !ok || slices.ContainsFunc(s.Env, func(p mcpfile.Pair) bool { return p.Name == name }) {
+			continue
 		}
+		if u, err := url.Parse(v); err == nil && u.User != nil { // a password is a secret: only the entry can give it
+			continue
+		}
+		env = append(env, name+"="+v)
 	}
 	for _, p := range s.Env {
 		env = append(env, p.Name+"="+p.Value)
