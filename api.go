@@ -120,6 +120,7 @@ type (
 	//	// checks and texts of a call
 	//	Validate() error
 	//	Normalize() error
+	//	ReadArgs(c *Call) (*Dict, []string, error)
 	//	Check(args *Dict) (*Dict, error)
 	//	CheckResult(v Value) (Value, error)
 	//	Coerce(args *Dict) (*Dict, []string)

@@ -15,12 +15,16 @@ import (
 func TestHintsForModels(t *testing.T) {
 	t.Parallel()
 	advice := regexp.MustCompile(`cassidy [a-z-]|--[a-z]|config\.yaml|(user's|your) config|in Go,|Options\.|\bterminal\b|~/|export [A-Z]`)
+	code := regexp.MustCompile(`\b(fs|data|json|http|time|shell|re|text|random|table|base64|csv|t)\.[a-z_]+\(|\b[a-z_]+ ?= ?(True|False|None|\[|\{|"|%q)`)
 	mayStay := regexp.MustCompile(`git config --list|--local|--flag`) // models run these commands
 	seen := 0
 	for where, text := range hintsOf(t) {
 		seen++
 		if left := hint.For(text, hint.Models); advice.MatchString(mayStay.ReplaceAllString(left, "")) {
 			t.Errorf("%s: a model gets the hint %q", where, left)
+		}
+		if left := hint.For(text, hint.Models); strings.HasPrefix(where, "stdlib") && code.MatchString(left) {
+			t.Errorf("%s: a model gets the hint %q, which is written in a script language", where, left)
 		}
 		if left := hint.For(text, hint.People); strings.Contains(left, "; in Go,") {
 			t.Errorf("%s: a person gets the hint %q", where, left)

@@ -13,6 +13,7 @@ import (
 // one audience:
 //
 //   - "in Go, …" is for programmers,
+//   - "in a script, …" is for people who have written the script: a model and its programs have only tools,
 //   - a part with a field of Options is for them too,
 //   - a part with a command line or a flag of cassidy, with a rule, with the user's config, the terminal, a
 //     variable of the environment or a path in a home folder is for people,
@@ -30,10 +31,11 @@ type Audience uint8
 const (
 	People Audience = iota // at the command: all parts except those for programmers
 	Models                 // only the parts for everybody
+	Users                  // people who use a tool that they have not written: no parts for authors either
 )
 
-// goPart begins the part of a hint for programmers.
-const goPart = "in Go, "
+// goPart and scriptPart begin the parts of a hint for programmers and for authors of scripts.
+const goPart, scriptPart = "in Go, ", "in a script, "
 
 var (
 	// peoplePart finds what makes a part of a hint one for people.
@@ -55,7 +57,7 @@ func For(hint string, a Audience) string {
 		return own
 	}
 	parts := slices.DeleteFunc(strings.Split(own, "; "), func(part string) bool {
-		return strings.HasPrefix(part, goPart) || peoplePart().MatchString(part)
+		return strings.HasPrefix(part, scriptPart) || a == Models && (strings.HasPrefix(part, goPart) || peoplePart().MatchString(part))
 	})
 	return strings.Join(parts, "; ")
 }
@@ -64,7 +66,7 @@ func For(hint string, a Audience) string {
 // only a command line of cassidy. The first part always stays.
 func Message(message string, a Audience) string {
 	parts := strings.Split(message, "; ")
-	if a == People || len(parts) == 1 {
+	if a == People || a == Users || len(parts) == 1 {
 		return message
 	}
 	rest := slices.DeleteFunc(parts[1:], commandPart().MatchString)

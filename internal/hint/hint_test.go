@@ -18,8 +18,24 @@ func TestFor(t *testing.T) {
 		{"change permissionMode: plan in a.md; read a file", "change permissionMode: plan in a.md; read a file", "read a file"},
 		{"write /homework/a.txt", "write /homework/a.txt", "write /homework/a.txt"},
 	} {
+		if users := For(c.hint, Users); users != c.people {
+			t.Errorf("For(%q) = %q for users, want %q", c.hint, users, c.people)
+		}
 		if people, models := For(c.hint, People), For(c.hint, Models); people != c.people || models != c.models {
 			t.Errorf("For(%q) = %q for people and %q for models, want %q and %q", c.hint, people, models, c.people, c.models)
+		}
+	}
+}
+
+// TestForAuthors leaves out what only the author of a script can do.
+func TestForAuthors(t *testing.T) {
+	for _, c := range []struct{ hint, people, users, models string }{
+		{"set fill to true; in a script, call t.fill(); in Go, set Options.Fill", "set fill to true; in a script, call t.fill()", "set fill to true", "set fill to true"},
+		{"in a script, pass a seed", "in a script, pass a seed", "", ""},
+		{"in a script, pass it; run cassidy doctor", "in a script, pass it; run cassidy doctor", "run cassidy doctor", ""},
+	} {
+		if people, users, models := For(c.hint, People), For(c.hint, Users), For(c.hint, Models); people != c.people || users != c.users || models != c.models {
+			t.Errorf("For(%q) = %q, %q, %q", c.hint, people, users, models)
 		}
 	}
 }

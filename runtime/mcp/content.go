@@ -96,7 +96,7 @@ func named(t *tool.Tool, args *value.Dict, r tool.Result) tool.Result {
 // is in _meta, since the structured content of a tool must fit its output schema.
 func failure(r tool.Result) *sdk.CallToolResult {
 	text := hint.Message(r.Error, hint.Models)
-	forModel, forAll := hint.For(r.Suggestion, hint.Models), hint.For(r.Suggestion, hint.People)
+	forModel, forAll := hint.For(r.Suggestion, hint.Models), hint.For(r.Suggestion, hint.Users)
 	if forModel != "" {
 		text += "\nHint: " + forModel
 	}

@@ -83,7 +83,7 @@ func base64Decode(a *value.Dict) ([]byte, error) {
 	r, _ := utf8.DecodeRuneInString(text[i:])
 	wrong := row.Invalid("invalid base64: invalid character %q", r)
 	if strings.ContainsRune("-_", r) {
-		return nil, wrong.WithHint("to use the alphabet for URLs, pass url = True")
+		return nil, wrong.WithHint("in a script, url = True selects the alphabet for URLs")
 	}
 	return nil, wrong
 }

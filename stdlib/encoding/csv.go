@@ -111,7 +111,7 @@ func csvDicts(r *csvReader, convert func(string) value.Value, fill bool) (value.
 		return nil, err
 	}
 	if problem := csvHeaderProblem(header); problem != "" {
-		return nil, row.Invalid("invalid header: %s", problem).WithHint("fix the first row, or pass header = False")
+		return nil, row.Invalid("invalid header: %s", problem).WithHint("fix the first row, or set header to false")
 	}
 	list := value.List{}
 	for {
@@ -159,9 +159,9 @@ func csvHeaderProblem(names []string) string {
 func (r *csvReader) ragged(line, got, want int, whose string) error {
 	err := row.Invalid("row %d (line %d) has %d cells, but %s %d", line, r.rows.Lines[0], got, whose, want)
 	if got < want {
-		return err.WithHint("fix the row, or pass fill = True to fill short rows with empty cells")
+		return err.WithHint("fix the row, or set fill to true to fill short rows with empty cells")
 	}
-	return err.WithHint("fix the row, put double quotes around cells with the delimiter, or pass another delimiter")
+	return err.WithHint("fix the row, put double quotes around cells with the delimiter, or set another delimiter")
 }
 
 func csvLists(r *csvReader, convert func(string) value.Value, fill bool) (value.Value, error) {

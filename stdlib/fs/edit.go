@@ -27,7 +27,7 @@ func editFile(l *look, args *value.Dict) (value.Value, error) {
 	old, becomes := args.Text("old"), args.Text("new")
 	switch {
 	case old == "":
-		return nil, value.Errorf(value.Invalid, "argument 'old' is empty").WithHint("pass the text to replace; to replace a complete file, call fs.write(path, content); to add text at the end, call fs.append(path, content)")
+		return nil, value.Errorf(value.Invalid, "argument 'old' is empty").WithHint("pass the text to replace; in a script, fs.write(path, content) replaces a complete file, and fs.append(path, content) adds text at the end")
 	case old == becomes:
 		return nil, value.Errorf(value.Invalid, "arguments 'old' and 'new' are the same")
 	}

@@ -79,7 +79,7 @@ func (s *spot) irregular() error {
 
 func (s *spot) isFolder() error {
 	shown := s.look.w.Shown(s.asked)
-	return value.Errorf(value.Failed, "%s is a folder", shown).WithHint("to list the folder, call fs.list(%q)", shown)
+	return value.Errorf(value.Failed, "%s is a folder", shown).WithHint("pass a file in it; in a script, fs.list(%q) lists the folder", shown)
 }
 
 func (s *spot) notFolder() error {
@@ -88,7 +88,7 @@ func (s *spot) notFolder() error {
 
 func (s *spot) tooLarge(limit int64) error {
 	return limitError(value.LimitRead, "%s is larger than the limit of %s", s.look.w.Shown(s.asked), row.SizeText(limit)).
-		WithHint("split the file, or read a part: fs.read(path, offset, limit) or fs.read_bytes(path, offset, length)")
+		WithHint("split the file, or read a part of it; in a script, with fs.read(path, offset, limit) or fs.read_bytes(path, offset, length)")
 }
 
 func limitError(limit value.LimitName, format string, args ...any) *value.Error {

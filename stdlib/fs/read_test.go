@@ -42,7 +42,7 @@ func TestRead(t *testing.T) {
 	if got := d.Must("fs.read_bytes", "path", "bin"); !value.Equal(got, []byte("\xff\x00")) {
 		t.Errorf("fs.read_bytes(bin) = %q, want ff 00", got)
 	}
-	d.Fails(value.Failed, "dir is a folder\nto list the folder, call fs.list", "fs.read", "path", "dir")
+	d.Fails(value.Failed, "dir is a folder\npass a file in it; in a script, fs.list", "fs.read", "path", "dir")
 	d.Fails(value.Failed, "is a folder", "fs.read", "path", ".")
 	d.Fails(value.Invalid, "missing argument", "fs.read")
 	d.Fails(value.Invalid, "should be string", "fs.read", "path", int64(1))

@@ -147,7 +147,7 @@ func givenContent(args *value.Dict) ([]byte, error) {
 		return append([]byte{}, v...), nil
 	}
 	return nil, value.Errorf(value.Invalid, "argument 'content' should be string or bytes but got %s", value.TypeOf(v)).
-		WithHint("convert it to text with json.encode(value) or str(value)")
+		WithHint("convert it to text; in a script, with json.encode(value) or str(value)")
 }
 
 func writeFile(l *look, args *value.Dict) (value.Value, error) {
@@ -262,7 +262,7 @@ func (l *look) empty(s *spot) error {
 	defer in.close()
 	if len(in.spots) > 0 {
 		return value.Errorf(value.Failed, "remove %s: the folder is not empty", l.w.Shown(s.asked)).
-			WithHint("to remove the folder with all contents, pass recursive=True")
+			WithHint("to remove the folder with all contents, set recursive to true")
 	}
 	return nil
 }
@@ -349,7 +349,7 @@ func (l *look) movable(from, to *spot, overwrite bool) error {
 	case to.kind() != kindNothing && from.kind() == kindFolder:
 		return value.Errorf(value.Failed, "the target %s is a file, but the source %s is a folder", shown, l.w.Shown(from.asked)).WithHint("remove the file first, or pass another target")
 	case to.kind() != kindNothing && !overwrite:
-		return value.Errorf(value.Failed, "%s already exists", shown).WithHint("pass overwrite=True to replace it")
+		return value.Errorf(value.Failed, "%s already exists", shown).WithHint("to replace it, set overwrite to true")
 	}
 	return nil
 }

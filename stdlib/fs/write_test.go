@@ -142,7 +142,7 @@ func TestRemove(t *testing.T) {
 		{"a", false, 1}, {"empty", false, 1}, {"full", true, 4},
 	} {
 		if tt.recursive {
-			d.Fails(value.Failed, "remove full: the folder is not empty\nto remove the folder with all contents, pass recursive=True", "fs.remove", "path", tt.path)
+			d.Fails(value.Failed, "remove full: the folder is not empty\nto remove the folder with all contents, set recursive to true", "fs.remove", "path", tt.path)
 		}
 		want := value.NewDict("path", tt.path, "removed", tt.removed)
 		if got := d.Must("fs.remove", "path", tt.path, "recursive", tt.recursive); !value.Equal(got, want) {
@@ -160,7 +160,7 @@ func TestMove(t *testing.T) {
 	if got := d.Must("fs.move", "from", "a", "to", "new/place/a"); !value.Equal(got, want) {
 		t.Errorf("fs.move = %s, want %s", value.FormatJSON(got, ""), value.FormatJSON(want, ""))
 	}
-	d.Fails(value.Failed, "already exists\npass overwrite=True", "fs.move", "from", "new/place/a", "to", "b")
+	d.Fails(value.Failed, "already exists\nto replace it, set overwrite to true", "fs.move", "from", "new/place/a", "to", "b")
 	d.Must("fs.move", "from", "new/place/a", "to", "b", "overwrite", true)
 	d.Fails(value.Failed, "the target dir is a folder\npass the complete new path, as in dir/b", "fs.move", "from", "b", "to", "dir")
 	d.Fails(value.Failed, "the target c/ ends with a slash, but the source is a file", "fs.move", "from", "b", "to", "c/")

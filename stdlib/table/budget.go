@@ -24,7 +24,7 @@ func (b *budget) take(n int64) error {
 		return nil
 	}
 	return b.over("the rows").
-		WithHint("use fewer rows or columns with filter, head or select, or declare limits = {\"memory\": …}")
+		WithHint("use fewer rows or columns; in a script, with filter, head or select, or declare limits = {\"memory\": …}")
 }
 
 // over returns the error for something that needs more than the entire budget.

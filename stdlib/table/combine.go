@@ -102,7 +102,7 @@ func (c *call) tables() ([]*Table, error) {
 		t, ok := v.(*Table)
 		if !ok {
 			return nil, value.Errorf(value.Invalid, "argument 'others' should be tables but got %s", value.TypeOf(v)).
-				WithHint("pass a table from data.read or data.parse")
+				WithHint("in a script, pass a table from data.read or data.parse")
 		}
 		tables = append(tables, t)
 	}
@@ -144,7 +144,7 @@ func (a *concatenation) plan(fill bool) error {
 // numbered from 1, the receiver.
 func lacks(without, with int, name string) error {
 	return value.Errorf(value.Invalid, "table %d has a column %q, but table %d does not", with, cut(name), without).
-		WithHint("select the same columns with select, or pass fill = True for missing values")
+		WithHint("in a script, select the same columns with select, or pass fill = True for missing values")
 }
 
 // scan reads the tables in sequence.

@@ -69,7 +69,7 @@ func (v *conversion) convert(ctx context.Context, c *Column) (*Column, error) {
 // misfit returns the error for a value that cannot be converted.
 func (v *conversion) misfit(c *Column, i int) error {
 	return value.Errorf(value.Invalid, "row %d, column %q: %s cannot be converted to %s", v.first+i+1, cut(v.column), valueShown(c.value(i)), v.to).
-		WithHint(`to make such values missing, pass errors = "missing"`)
+		WithHint(`in a script, errors = "missing" makes such values missing`)
 }
 
 // addConverted appends the i-th value of a column of another type, which must not be

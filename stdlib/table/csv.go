@@ -88,7 +88,7 @@ func inferCSV(ctx context.Context, g tool.Grant, p *parts, o *readOptions, encod
 func newCSVFile(in *input, o *readOptions) (*csvFile, error) {
 	f := &csvFile{in: in, delimiter: o.delimiter, quote: o.quote, skip: o.skip, fill: o.fill, header: o.header}
 	if f.delimiter != "" && !oneCharacter(f.delimiter) {
-		return nil, value.Errorf(value.Invalid, "argument 'delimiter' should be one character other than a line break").WithHint(`for example: delimiter = ";" or "\t"`)
+		return nil, value.Errorf(value.Invalid, "argument 'delimiter' should be one character other than a line break").WithHint(`in a script, for example delimiter = ";" or "\t"`)
 	}
 	if f.quote != "" && (!oneCharacter(f.quote) || f.quote == f.delimiter) {
 		return nil, errQuote()
@@ -106,7 +106,7 @@ func newCSVFile(in *input, o *readOptions) (*csvFile, error) {
 
 func errQuote() error {
 	return value.Errorf(value.Invalid, "argument 'quote' should be empty or one character other than a line break or the delimiter").
-		WithHint(`for example: quote = "'", or "" for none`)
+		WithHint(`for example, set quote to "'", or to "" for none`)
 }
 
 // oneCharacter reports whether s can be a delimiter or a quote.
@@ -231,9 +231,9 @@ func (f *csvFile) ragged(s *csv.Scanner, b *csv.Rows, n int) error {
 	}
 	err := s.Fail(line, "the row has %s, but %s has %d", counted(n, "cell"), whose, f.width)
 	if n < f.width {
-		return err.WithHint("fix the row, or pass fill = True to fill short rows with missing values")
+		return err.WithHint("fix the row, or set fill to true to fill short rows with missing values")
 	}
-	return err.WithHint("fix the row, put quotes around cells with the delimiter %q, or pass another delimiter", f.delimiter)
+	return err.WithHint("fix the row, put quotes around cells with the delimiter %q, or set another delimiter", f.delimiter)
 }
 
 // blank reports whether a text is empty or only spaces.

@@ -87,7 +87,7 @@ func (f *csvFile) findHeader(b *csv.Rows, types map[string]Type, forms []*dateFo
 		if t, ok := types[name]; ok {
 			f.columns[i].typ, f.columns[i].forced, f.columns[i].words = t, true, t != Text
 			if t == Any {
-				return value.Errorf(value.Invalid, "argument 'types': a column of a CSV file cannot have the type any").WithHint(`use text: types = {%q: "text"}`, name)
+				return value.Errorf(value.Invalid, "argument 'types': a column of a CSV file cannot have the type any").WithHint(`use text: set types to {%q: "text"}`, name)
 			}
 		}
 	}

@@ -340,7 +340,7 @@ func (f *csvFile) misfit(c *csvColumn, s string, line, column int) error {
 		return f.in.changedError()
 	}
 	err := value.Errorf(value.Failed, "%s, line %d, column %s (%d): %s is not of type %s", f.in.name, line, quoteCut(c.name), column+1, quoteCut(s), c.typ)
-	return err.WithHint(`to read the column as text, pass types = {%q: "text"}; to read the value as missing, pass missing = [%q]`, c.name, string(completeRunes([]byte(s[:min(len(s), 60)]))))
+	return err.WithHint(`to read the column as text, set types to {%q: "text"}; to read the value as missing, set missing to [%q]`, c.name, string(completeRunes([]byte(s[:min(len(s), 60)]))))
 }
 
 // formFits records which date formats all values of a column match so far.

@@ -28,7 +28,7 @@ func newNumbers(thousands, decimal string, percent bool) (numbers, error) {
 	case len(thousands) != 1 || !strings.Contains(",.'_ ", thousands):
 		return n, value.Errorf(value.Invalid, "argument 'thousands' should be one of , . ' _ or a space")
 	case thousands == decimal:
-		return n, value.Errorf(value.Invalid, "arguments 'thousands' and 'decimal' are both %q", decimal).WithHint(`for example: thousands = ".", decimal = ","`)
+		return n, value.Errorf(value.Invalid, "arguments 'thousands' and 'decimal' are both %q", decimal).WithHint(`for example, set thousands to "." and decimal to ","`)
 	}
 	return n, nil
 }

@@ -46,7 +46,7 @@ func tooLongText() error {
 func writeCSV(ctx context.Context, g tool.Grant, t *Table, delimiter string, header bool) (value.Value, error) {
 	if !oneCharacter(delimiter) || insideValues(delimiter) {
 		return nil, value.Errorf(value.Invalid, "argument 'delimiter' should be one character, and not a letter, a digit, a space, a line break or one of \" . - + : /").
-			WithHint(`for example: delimiter = ";" or "\t"`)
+			WithHint(`in a script, for example delimiter = ";" or "\t"`)
 	}
 	w := &csvTableWriter{delimiter: delimiter, columns: t.names}
 	if header {

@@ -126,7 +126,7 @@ func (t *Table) facts(ctx context.Context, g tool.Grant, names []string) ([]*fac
 		}
 		if b.take(now-taken) != nil {
 			return b.over("the statistics of " + counted(len(all), "column")).
-				WithHint("pass fewer columns with columns = […], or declare limits = {\"memory\": …}")
+				WithHint("set columns to fewer columns; in a script, declare limits = {\"memory\": …}")
 		}
 		taken = now
 		return nil

@@ -177,12 +177,12 @@ func (s *source) checked(n int, locate func(before []byte) (line, column int)) (
 	if at := bytes.IndexByte(piece, 0); at >= 0 {
 		line, _ := locate(piece[:at])
 		return nil, value.Errorf(value.Failed, "%s: unexpected zero byte: the file is probably binary, not text", csv.Line(s.name, line)).
-			WithHint(`for text in UTF-16, pass encoding = "utf-16le"`)
+			WithHint(`for text in UTF-16, set encoding to "utf-16le"`)
 	}
 	if s.broken {
 		line, column := locate(piece[:max(bytes.Index(piece, replacement), 0)])
 		return nil, value.Errorf(value.Failed, "%s: character %d is not UTF-16", csv.Line(s.name, line), column).
-			WithHint("pass another encoding, or check that the file is complete")
+			WithHint("set another encoding, or check that the file is complete")
 	}
 	at := invalidAt(piece)
 	switch {
@@ -203,7 +203,7 @@ func (s *source) checked(n int, locate func(before []byte) (line, column int)) (
 	}
 	line, column := locate(piece[:at])
 	return nil, value.Errorf(value.Failed, "%s: character %d is not UTF-8 (byte 0x%02x)", csv.Line(s.name, line), column, piece[at]).
-		WithHint(`if the file has another encoding, pass it, as in encoding = "windows-1252"`)
+		WithHint(`if the file has another encoding, set it, for example encoding to "windows-1252"`)
 }
 
 // next returns the next bytes of the text, about n, or io.EOF at the end. If the input
@@ -251,7 +251,7 @@ func (s *source) decode(piece []byte, atEnd bool) ([]byte, error) {
 	n, took, err := s.decoder.Transform(text, piece, atEnd)
 	if err != nil && err != transform.ErrShortSrc {
 		return nil, value.Errorf(value.Failed, "%s cannot be decoded: %v", s.name, err).
-			WithHint(`pass another encoding, as in encoding = "windows-1252"`)
+			WithHint(`set encoding to another one, such as "windows-1252"`)
 	}
 	s.rest = s.rest[took:]
 	s.broken = s.broken || s.wide && bytes.Count(text[:n], replacement) != countReplacements(piece[:took], s.big)

@@ -92,7 +92,7 @@ func (c *call) filteredWhere(name, op string) (*Table, error) {
 	at, err := t.column(name)
 	if err != nil {
 		if op == "" && strings.ContainsAny(name, "<>=") {
-			return nil, value.Errorf(value.Invalid, "no column %s", quoteCut(name)).WithHint(`write a condition as three arguments: filter("price", ">", 10)`)
+			return nil, value.Errorf(value.Invalid, "no column %s", quoteCut(name)).WithHint(`in a script, write a condition as three arguments: filter("price", ">", 10)`)
 		}
 		return nil, err
 	}

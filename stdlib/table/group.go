@@ -104,7 +104,7 @@ func agg(c *call, s *groups) (value.Value, error) {
 	wanted, _ := c.value("columns").(*value.Dict)
 	if wanted == nil || wanted.Len() == 0 {
 		return nil, value.Errorf(value.Invalid, "agg needs at least one column to compute").
-			WithHint("write agg(n = \"count\", total = (\"amount\", \"sum\"))")
+			WithHint("in a script, write agg(n = \"count\", total = (\"amount\", \"sum\"))")
 	}
 	a := &aggregates{}
 	for name, v := range wanted.All() {
@@ -205,7 +205,7 @@ func (a *aggregates) columns(keys []int) []int {
 
 func tooManyGroups(n int, b *budget) error {
 	return b.over(counted(n, "group")).
-		WithHint("group by columns with fewer values, compute fewer columns, or declare limits = {\"memory\": …}")
+		WithHint("group by columns with fewer values, or compute fewer columns; in a script, declare limits = {\"memory\": …}")
 }
 
 // notes lists the columns that are estimates.

@@ -85,7 +85,7 @@ func (j *joinPlan) findKeys(on value.Value) error {
 		}
 	}
 	if pairs.Len() == 0 {
-		return value.Errorf(value.Invalid, "argument 'on' needs at least one column").WithHint(`for example: join(other, "id"), or join(other, {"id": "customer_id"})`)
+		return value.Errorf(value.Invalid, "argument 'on' needs at least one column").WithHint(`in a script, for example join(other, "id"), or join(other, {"id": "customer_id"})`)
 	}
 	j.isKey, j.keyAt = make([]bool, len(j.right.names)), make([]int, len(j.left.names))
 	left, right := j.left.finder(pairs.Len()), j.right.finder(pairs.Len())

@@ -134,7 +134,7 @@ func (r *jsonReader) expectEnd(s *jsonScanner) error {
 	}
 	e := value.ErrorOf(s.unexpected("the end of the JSON"), value.Invalid)
 	if c == '{' || c == '[' {
-		return e.WithHint("if each line has a value, pass format = %q", formatLines)
+		return e.WithHint("if each line has a value, set format to %q", formatLines)
 	}
 	return e
 }
@@ -294,7 +294,7 @@ func (r *jsonReader) begin(rec record) (isHeader bool, err error) {
 		r.headed = len(items) > 0 && len(texts) == len(items)
 		if r.o.header != nil {
 			if *r.o.header && !r.headed {
-				return false, value.Errorf(value.Invalid, "%s is not a header: expected a list of one or more strings", r.at(rec)).WithHint("pass header = False")
+				return false, value.Errorf(value.Invalid, "%s is not a header: expected a list of one or more strings", r.at(rec)).WithHint("set header to false")
 			}
 			r.headed = *r.o.header
 		}
@@ -370,7 +370,7 @@ func (r *jsonReader) cells(rec record) ([]value.Value, error) {
 		if len(items) > len(r.names) || len(items) < len(r.names) && !r.o.fill {
 			e := value.Errorf(value.Invalid, "%s: expected %s but got %d", r.at(rec), counted(len(r.names), "value"), len(items))
 			if len(items) < len(r.names) {
-				return nil, e.WithHint("to fill short rows with missing values, pass fill = True")
+				return nil, e.WithHint("to fill short rows with missing values, set fill to true")
 			}
 			return nil, e
 		}

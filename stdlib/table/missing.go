@@ -41,7 +41,7 @@ func (c *call) filled() (*Table, error) {
 	if !byName {
 		if !fillAll(fills, t.types, v) {
 			return nil, value.Errorf(value.Invalid, "no column has a suitable type for %s", valueShown(v)).
-				WithHint(`pass values by column name: fill_missing({"name": value})`)
+				WithHint(`in a script, pass values by column name: fill_missing({"name": value})`)
 		}
 	}
 	find := t.finder(d.Len())
@@ -85,7 +85,7 @@ func (n *condition) unfit() error {
 	if n.typ.time() {
 		return e.WithHint("write a date as 2024-02-29, a datetime as 2024-02-29T12:30:00 and an instant as 2024-02-29T12:30:00Z")
 	}
-	return e.WithHint("pass a value of the column's type, or convert the column with with_types")
+	return e.WithHint("in a script, pass a value of the column's type, or convert the column with with_types")
 }
 
 // operand returns a column with the value v, or nil if v does not have type t. A text is

@@ -150,7 +150,7 @@ func (n *condition) misfit() error {
 	case Instant:
 		return e.WithHint("write a time as 2024-02-29T12:30:00Z")
 	}
-	return e.WithHint(`pass a value of the column's type, or convert the column: with_types({%q: "…"})`, cut(n.column))
+	return e.WithHint(`in a script, pass a value of the column's type, or convert the column: with_types({%q: "…"})`, cut(n.column))
 }
 
 // listTest returns the test of in and not in.

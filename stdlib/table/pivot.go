@@ -162,7 +162,7 @@ func unpivot(c *call) (value.Value, error) {
 	u := &unpivoting{of: t, from: from, stay: stay, value: t.types[from[0]]}
 	names := append(slices.Clone(keep), c.args.Text("name"), c.args.Text("value"))
 	if name, twice := repeated(names); twice {
-		return nil, value.Errorf(value.Invalid, "unpivot: the result has two columns named %q", cut(name)).WithHint("pass another column name as argument 'name' or 'value'")
+		return nil, value.Errorf(value.Invalid, "unpivot: the result has two columns named %q", cut(name)).WithHint("in a script, pass another column name as argument 'name' or 'value'")
 	}
 	types := make([]Type, 0, len(names))
 	for _, at := range stay {

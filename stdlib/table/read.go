@@ -198,7 +198,7 @@ func (o *readOptions) formatOf(in *input) (string, error) {
 	case suffix == ".xls", suffix == ".ods", suffix == ".numbers", suffix == ".xlsb":
 		return "", value.Errorf(value.Failed, "%s: unsupported format: %s", in.name, suffix).WithHint("save the file as .xlsx or .csv")
 	default:
-		return "", value.Errorf(value.Invalid, "%s: unknown format", in.name).WithHint("pass the format, as in format = %q; the formats are %s", formatCSV, strings.Join(formatNames[1:], ", "))
+		return "", value.Errorf(value.Invalid, "%s: unknown format", in.name).WithHint("set format, for example to %q; the formats are %s", formatCSV, strings.Join(formatNames[1:], ", "))
 	}
 }
 

@@ -120,7 +120,7 @@ func (c *call) otherTable(name string) (*Table, error) {
 	t, ok := c.value(name).(*Table)
 	if !ok {
 		return nil, value.Errorf(value.Invalid, "argument '%s' should be table but got %s", name, value.TypeOf(c.value(name))).
-			WithHint("pass a table from data.read or data.parse")
+			WithHint("in a script, pass a table from data.read or data.parse")
 	}
 	return t, nil
 }

@@ -117,7 +117,7 @@ func (c *call) random() (*rand.Rand, error) {
 		return rand.New(rand.NewPCG(uint64(seed), 0)), nil
 	}
 	if c.grant.Rand == nil {
-		return nil, value.Errorf(value.Denied, "random numbers are unavailable: the call has no seed").WithHint("pass a seed, as in sample(n, seed = 1)")
+		return nil, value.Errorf(value.Denied, "random numbers are unavailable: the call has no seed").WithHint("in a script, pass a seed, as in sample(n, seed = 1)")
 	}
 	return c.grant.Rand()
 }

@@ -100,7 +100,7 @@ func sqlTables(v value.Value) ([]*sqlSource, error) {
 		t, ok := v.(*Table)
 		if !ok {
 			return nil, value.Errorf(value.Invalid, "argument 'tables': %q should be table but got %s", cut(name), value.TypeOf(v)).
-				WithHint("pass a table from data.read or data.parse")
+				WithHint("in a script, pass a table from data.read or data.parse")
 		}
 		if err := checkSQLNames(name, t); err != nil {
 			return nil, err
@@ -122,7 +122,7 @@ func checkSQLNames(name string, t *Table) error {
 	case name == "" || len(name) > maxSQLName || strings.ContainsRune(name, 0):
 		return value.Errorf(value.Invalid, "invalid name of a table in SQL: %q", cut(name)).WithHint("use a short name with letters and digits")
 	case strings.HasPrefix(lower, "sqlite_"):
-		return value.Errorf(value.Invalid, "invalid name of a table: %q: names with sqlite_ at the beginning are reserved", cut(name)).WithHint(`choose another name for the table, as in tables = {"t": table}`)
+		return value.Errorf(value.Invalid, "invalid name of a table: %q: names with sqlite_ at the beginning are reserved", cut(name)).WithHint(`choose another name for the table; in a script, as in tables = {"t": table}`)
 	case len(t.names) == 0:
 		return value.Errorf(value.Invalid, "the table %q has no columns: SQL needs at least one", cut(name)).WithHint("omit the table")
 	case len(t.names) > maxSQLColumns:

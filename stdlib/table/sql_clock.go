@@ -103,7 +103,7 @@ func (v *clocklessVFS) close() {
 
 func errSQLTime() error {
 	return value.Errorf(value.Invalid, "SQL: the current time is not allowed in a query: replay needs the same result").
-		WithHint(`pass the time as a parameter: params = {"now": time.now()}, and :now in the query`)
+		WithHint(`write the time into the query as text; in a script, pass it as a parameter: params = {"now": time.now()}, and :now in the query`)
 }
 
 // sqlRandomText is the error of the functions random and randomblob.
@@ -111,7 +111,7 @@ const sqlRandomText = "random numbers are not allowed in a query"
 
 func errSQLRandom() error {
 	return value.Errorf(value.Invalid, "SQL: %s: replay needs the same result", sqlRandomText).
-		WithHint("for random rows, call t.sample(n); for random numbers, call the module random and pass the numbers in params")
+		WithHint("order the rows by a column; in a script, t.sample(n) returns random rows, and random numbers of the module random can be passed in params")
 }
 
 // withoutRandom makes the driver reject the functions that return random numbers.

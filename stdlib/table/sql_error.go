@@ -57,7 +57,7 @@ func sqlMessage(s string, code int) string {
 
 func errSQLMemory(text string) *value.Error {
 	return row.Limit("the query needs more memory than the limit: %s", text).
-		WithHint("select fewer rows with WHERE, use fewer columns, or replace GROUP BY with t.group_by(…)")
+		WithHint("select fewer rows with WHERE, or use fewer columns; in a script, replace GROUP BY with t.group_by(…)")
 }
 
 func (q *sqlQuery) explainText(text string) error {

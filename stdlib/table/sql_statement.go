@@ -39,7 +39,7 @@ func parseStatement(text string) (*sqlStatement, error) {
 		return nil, value.Errorf(value.Invalid, "the query has %d bytes: the limit is %d", len(text), maxSQLText).
 			WithHint("put the values in a table, and join the table")
 	case strings.IndexByte(text, 0) >= 0:
-		return nil, value.Errorf(value.Invalid, "the query contains a zero byte").WithHint("pass the value in params")
+		return nil, value.Errorf(value.Invalid, "the query contains a zero byte").WithHint("in a script, pass the value in params")
 	}
 	s := &sqlStatement{text: text, tokens: sqlTokens(text)}
 	if i := slices.IndexFunc(s.tokens, func(t sqlToken) bool { return t.text == ";" }); i >= 0 {
@@ -79,7 +79,7 @@ func (s *sqlStatement) checkKind() error {
 
 func errNoQuery(word string) error {
 	return value.Errorf(value.Invalid, "%s is not allowed: a query begins with SELECT, WITH, VALUES or EXPLAIN", word).
-		WithHint("to change tables, call their methods, as in t.filter(…)")
+		WithHint("use SELECT; in a script, tables are changed with their methods, as in t.filter(…)")
 }
 
 func isKeyword(t sqlToken, word string) bool { return strings.EqualFold(t.text, word) }
@@ -117,7 +117,7 @@ func (s *sqlStatement) bind(v value.Value) ([]driver.NamedValue, error) {
 	switch {
 	case len(s.names) > 0:
 		return nil, value.Errorf(value.Invalid, "no value for the parameter %s of the query", s.names[0]).
-			WithHint("pass the value, as in params = {%q: …}", s.names[0])
+			WithHint("write the value into the query; in a script, pass it, as in params = {%q: …}", s.names[0])
 	case len(items) < s.positional:
 		return nil, value.Errorf(value.Invalid, "no value for parameter %d of the query: the query has %s, and params has %s", len(items)+1, counted(s.positional, "parameter"), counted(len(items), "value"))
 	case len(items) > s.positional:
@@ -172,7 +172,7 @@ func sqlParam(v value.Value, name string) (driver.Value, error) {
 		return v, nil
 	}
 	return nil, value.Errorf(value.Invalid, "parameter %s: unsupported type %s: expected a number, string, bytes, bool or None", name, value.TypeOf(v)).
-		WithHint("pass each item as a parameter, or pass json.encode(value)")
+		WithHint("in a script, pass each item as a parameter, or pass json.encode(value)")
 }
 
 // sqlTokens splits as SQLite does. Invalid text is split in an unspecified way.

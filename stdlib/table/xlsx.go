@@ -104,7 +104,7 @@ func openXLSX(ctx context.Context, g tool.Grant, in *input) (*xlsxFile, error) {
 	case bytes.HasPrefix(head, []byte(oldOffice)):
 		return nil, value.Errorf(value.Failed, "%s: unsupported format: an encrypted file or an old .xls file", in.name).WithHint("save the file as .xlsx without a password, or as .csv")
 	case !bytes.HasPrefix(head, []byte("PK")):
-		return nil, value.Errorf(value.Failed, "%s is not an .xlsx file: not a zip archive", in.name).WithHint(`pass the format of the file, as in format = "csv"`)
+		return nil, value.Errorf(value.Failed, "%s is not an .xlsx file: not a zip archive", in.name).WithHint(`set format to the format of the file, such as "csv"`)
 	}
 	bounded := &boundedReaderAt{r: p, left: maxDirectory}
 	f.zip, err = zip.NewReader(bounded, in.size)

@@ -53,7 +53,7 @@ func (r *sheetReader) table() (*Table, error) {
 		return nil, err
 	}
 	if r.firstRow == 0 {
-		return nil, r.file.errorf("the sheet %q is empty", cut(r.sheet.name)).WithHint("pass another sheet, as in sheet = 2")
+		return nil, r.file.errorf("the sheet %q is empty", cut(r.sheet.name)).WithHint("set sheet to another one, such as 2")
 	}
 	names, notes, err := r.header()
 	if err != nil {
@@ -392,7 +392,7 @@ func (r *sheetReader) cellValue(kind string, text []byte, format cellFormat) (va
 			return nil, nil
 		}
 		return nil, value.Errorf(value.Invalid, "the formula failed: %s", cut(string(text))).
-			WithHint("fix the formula, or pass missing = [%q] to read the cell as missing", cut(string(text)))
+			WithHint("fix the formula, or set missing to [%q] to read the cell as missing", cut(string(text)))
 	case "d":
 		return isoTime(strings.TrimSpace(string(text)))
 	case "", "n":

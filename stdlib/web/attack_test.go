@@ -291,7 +291,7 @@ func TestH04Methods(t *testing.T) {
 		}
 		d.Grant("http:example.com", "http.head:other.example")
 		d.Fails(value.Denied, "redirects: http."+strings.ToLower(strings.Fields(tt.want)[0])+":other.example is not granted", tt.row, args...)
-		if _, err := d.Call(tt.row, args...); value.ErrorOf(err, value.Internal).Hint != "pass allow_redirects = False" {
+		if _, err := d.Call(tt.row, args...); value.ErrorOf(err, value.Internal).Hint != "in a script, allow_redirects = False returns the redirect" {
 			t.Errorf("%s after %d: %v", tt.row, tt.status, err)
 		}
 	}

@@ -182,7 +182,7 @@ func (x *exchange) granted(text string) ([]string, error) {
 	}
 	if strings.Contains(secret.Replace(text, func(string) string { return "" }), secret.Mark) {
 		return nil, value.Errorf(value.Denied, "invalid placeholder of a secret: the text begins with %s", secret.Mark).
-			WithHint(`pass the result of secret("NAME") unchanged`)
+			WithHint(`in a script, pass the result of secret("NAME") unchanged`)
 	}
 	names := secret.Names(text)
 	for _, name := range names {
@@ -249,7 +249,7 @@ func (x *exchange) redirect(status int, location string) error {
 	}
 	if err := checkGrant(x.grant, capabilityOf(method, next)); err != nil {
 		e := x.redirectError(err)
-		return e.WithHint("%s", strings.TrimPrefix(e.Hint+"; or pass allow_redirects = False", "; or "))
+		return e.WithHint("%s", strings.TrimPrefix(e.Hint+"; in a script, allow_redirects = False returns the redirect", "; "))
 	}
 	if next.Host != x.url.Host {
 		if text := next.String(); x.net.secrets.Scrub(text) != text {

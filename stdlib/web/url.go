@@ -46,7 +46,7 @@ func parseURL(text string) (*hostURL, error) {
 		return nil, value.Errorf(value.Invalid, "incomplete URL").WithHint("write a URL like https://example.com/path")
 	case u.User != nil:
 		return nil, value.Errorf(value.Denied, "a URL must not contain a user name or password").
-			WithHint(`pass the user name and the password as auth = [user, secret("NAME")]`)
+			WithHint(`remove them from the URL; in a script, pass them as auth = [user, secret("NAME")]`)
 	}
 	h := &hostURL{}
 	if h.name, h.addr, err = hostOf(u); err != nil {

@@ -3,7 +3,7 @@ package attached
 import (
 	"context"
 	"net/http"
-	"net/url"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -44,7 +44,8 @@ type signedTransport struct {
 
 // RoundTrip implements [http.RoundTripper].
 func (t *signedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if own, err := url.Parse(t.at); err != nil || r.URL.Scheme != own.Scheme || r.URL.Host != own.Host {
+	scheme, rest, _ := strings.Cut(t.at, "://")
+	if host, _, _ := strings.Cut(strings.NewReplacer("?", "/", "#", "/").Replace(rest), "/"); r.URL.Scheme != scheme || r.URL.Host != host {
 		return nil, value.Errorf(value.Denied, "the server leads to another host: %s", value.Clean(r.URL.Host, maxShownName))
 	}
 	if t.oauth == nil {

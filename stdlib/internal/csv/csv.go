@@ -150,7 +150,7 @@ func (s *Scanner) tooLong() error {
 	line := s.line + countLines(s.text[s.pos:s.open])
 	if s.quote != "" && strings.HasPrefix(s.text[s.open:], s.quote) {
 		return limitFailed(s.Fail(line, "unclosed quote: the cell has no closing quote within %d MB", MaxCell>>20)).
-			WithHint(`if no cell is quoted, read the file with quote = ""`)
+			WithHint(`if no cell is quoted, set quote to ""`)
 	}
 	return limitFailed(s.Fail(line, "a cell is longer than %d MB", MaxCell>>20))
 }
@@ -341,7 +341,7 @@ func (s *Scanner) quoted(i, inner int) (sp Span, lines, next int, err error) {
 		if k < 0 {
 			if s.ended {
 				err = s.Fail(s.line+inner, "unclosed quote: the cell has no closing quote").
-					WithHint(`double each quote inside a quoted cell: the text 5" disk is written "5"" disk". If quotes have no meaning in this file, pass quote = "" to data.read or data.parse`)
+					WithHint(`double each quote inside a quoted cell: the text 5" disk is written "5"" disk". If quotes have no meaning in this file, set quote to ""`)
 			}
 			return sp, 0, -1, err
 		}

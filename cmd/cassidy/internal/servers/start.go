@@ -2,7 +2,6 @@ package servers
 
 import (
 	"context"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -166,7 +165,7 @@ func (o *Options) environment(s *mcpfile.Server, scratch string) []string {
 		if !ok || slices.ContainsFunc(s.Env, func(p mcpfile.Pair) bool { return p.Name == name }) {
 			continue
 		}
-		if u, err := url.Parse(v); err == nil && u.User != nil { // a password is a secret: only the entry can give it
+		if strings.Contains(v, "@") { // of a proxy with a password, which only the entry can give
 			continue
 		}
 		env = append(env, name+"="+v)

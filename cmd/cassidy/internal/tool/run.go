@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/internal/scripttest"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -58,9 +59,18 @@ func (c *command) runTool(ctx *cli.Context, h *host.Host) error {
 	}
 	_, err = calls.Run(c.App, ctx, h, t.FailedCall(args), func(ctx context.Context, mode trace.Mode) (tool.Result, error) {
 		result, err := h.Call(ctx, tool.Call{Tool: t.Name, Args: args, Caller: tool.ByPerson, Trace: mode}, opts...)
-		return result, calls.ExampleHint(err, &t.Tool, "cassidy tool run ")
+		return result, forUser(calls.ExampleHint(err, &t.Tool, "cassidy tool run "), &t)
 	})
 	return err
+}
+
+// forUser leaves out of the hint of an error what only the author of the tool can do, unless that is the user.
+func forUser(err error, t *toolset.Info) error {
+	e := value.ErrorOf(err, value.Failed)
+	if e == nil || t.Location != tool.Builtin {
+		return err
+	}
+	return e.WithHint("%s", hint.For(e.Hint, hint.Users))
 }
 
 // changesThings reports whether a tool can do more than read.

@@ -57,7 +57,7 @@ func Find(shown, text, old, becomes string, all bool) (*Edit, error) {
 		return nil, value.Errorf(value.Failed, "edit %s: the old text was not found", shown).WithHint("%s", almostMatch(text, old))
 	case e.n > 1 && !all:
 		return nil, value.Errorf(value.Failed, "edit %s: the old text occurs %d times, at lines %s", shown, e.n, e.lines()).
-			WithHint("include more of the surrounding text, or pass replace_all=True")
+			WithHint("include more of the surrounding text, or set replace_all to true")
 	}
 	return e, nil
 }

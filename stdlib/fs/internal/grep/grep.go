@@ -43,7 +43,7 @@ func New(pattern string, literal, ignoreCase bool, most int64) (*Search, error) 
 	re, err := regexp.Compile(text)
 	if err != nil {
 		return nil, value.Errorf(value.Invalid, "invalid regular expression %q: %w", pattern, err).
-			WithHint("to search for plain text, pass regex=False")
+			WithHint("to search for plain text, set regex to false")
 	}
 	return &Search{re: re, left: most, lines: NewReader(maxLine)}, nil
 }

@@ -95,7 +95,7 @@ func Part(ctx context.Context, in io.Reader, first, count, most int64) (text []b
 		}
 		if int64(len(text)) > most {
 			return nil, value.Errorf(value.Limit, "the requested lines from line %d on have more than %s", first, row.SizeText(most)).
-				WithLimit(value.LimitRead).WithHint("read fewer lines, or read bytes with fs.read_bytes(path, offset, length)")
+				WithLimit(value.LimitRead).WithHint("read fewer lines; in a script, read bytes with fs.read_bytes(path, offset, length)")
 		}
 		switch {
 		case err == io.EOF:
