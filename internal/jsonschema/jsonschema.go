@@ -18,6 +18,7 @@ import (
 // because the schema refers to itself without end. It is safe for concurrent use.
 type Schema struct {
 	source   string
+	root     value.Value
 	resolved *jsonschema.Resolved
 	work     *schemaNode
 }
@@ -60,7 +61,7 @@ func New(schema []byte, load func(uri string) ([]byte, error)) (c *Schema, err e
 	if err != nil {
 		return nil, value.Errorf(value.Invalid, "resolve JSON Schema: %w", err)
 	}
-	return &Schema{string(schema), resolved, work}, nil
+	return &Schema{string(schema), root, resolved, work}, nil
 }
 
 // parseSchema reads a schema twice: into the library's form, and as a value, which

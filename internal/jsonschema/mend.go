@@ -280,23 +280,5 @@ func (m *mender) refers(ref string) bool {
 	if fragment == "" || fragment[0] != '/' {
 		return true
 	}
-	var at value.Value = m.root
-	for _, step := range strings.Split(fragment[1:], "/") {
-		step = strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
-		if list, ok := value.Elements(at); ok {
-			var i int
-			if _, err := fmt.Sscanf(step, "%d", &i); err != nil || i < 0 || i >= len(list) {
-				return false
-			}
-			at = list[i]
-			continue
-		}
-		d, _ := at.(*value.Dict)
-		next, ok := d.Get(step)
-		if !ok {
-			return false
-		}
-		at = next
-	}
-	return true
+	return pointed(m.root, fragment) != nil
 }

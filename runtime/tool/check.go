@@ -46,6 +46,25 @@ func (t *Tool) CheckResult(v value.Value) (value.Value, error) {
 		WithHint("fix the return type or the handler of the tool")
 }
 
+// problemText words a problem of arguments as those of declared parameters are worded.
+func problemText(p jsonschema.Problem, params []Param) string {
+	switch {
+	case len(p.Path) > 0:
+		first, rest := p.Path[0], jsonschema.Problem{Path: p.Path[1:], Missing: p.Missing, Unknown: p.Unknown, Text: p.Text}.String()
+		if len(p.Path) > 1 && p.Path[1][0] != '[' {
+			rest = "." + rest
+		} else if len(p.Path) == 1 {
+			rest = " " + rest
+		}
+		return "Parameter '" + first + "'" + rest
+	case p.Missing != "":
+		return "Missing required parameter: " + p.Missing
+	case p.Unknown != "":
+		return unknownParam(p.Unknown, params)
+	}
+	return "The arguments: " + p.Text
+}
+
 // report is the text that a model gets about a call.
 func (c *checker) report(t *Tool) string {
 	return "Tool input validation failed for '" + t.Name + "':" + c.bullets()
@@ -192,12 +211,13 @@ func (t *Tool) checkRaw(args *value.Dict) (*value.Dict, error) {
 		return args, nil
 	}
 	c := checker{}
-	if params, readErr := t.CallerParams(); readErr == nil && value.KindOf(err) == value.Invalid {
-		s, _ := t.ArgsSchema() // CallerParams has read it
-		more, _ := s.Get("additionalProperties")
-		c.params(params, args, more != false || s.Has("patternProperties"))
+	if value.KindOf(err) == value.Invalid {
+		params, _ := t.CallerParams() // a schema that is no such list has no names to choose from
+		for _, p := range schema.Problems(args, maxProblems) {
+			c.add(problemText(p, params))
+		}
 	}
-	if c.ok() { // parameters cannot express what is wrong
+	if c.ok() { // a keyword that is not explained
 		c.add(err.Error())
 	}
 	return nil, value.Errorf(value.KindOf(err), "%s", c.report(t)).WithHint("see the schema: cassidy tool schema %s", t.Name)

@@ -438,12 +438,15 @@ func TestCheckRawSchema(t *testing.T) {
 	for _, tt := range []struct{ schema, args, want string }{
 		{`{"properties":{"n":{"type":"integer"},"rows":{"type":"array","items":{"type":"object","properties":{"a":{"enum":["x","y"]}},"required":["a"]}}},"required":["n"],"additionalProperties":false}`,
 			`{"rows":[{},{"a":"z"}],"nn":1}`,
-			"\n  - Unknown parameter: nn; did you mean \"n\"? (valid: n, rows)\n  - Missing required parameter: n" +
-				"\n  - Parameter 'rows'[0] lacks the required field 'a'\n  - Parameter 'rows'[1].a must be one of: x, y (got z)"},
+			"\n  - Missing required parameter: n\n  - Parameter 'rows'[0] lacks the required field 'a'" +
+				"\n  - Parameter 'rows'[1].a must be one of: x, y (got z)\n  - Unknown parameter: nn; did you mean \"n\"? (valid: n, rows)"},
 		{`{"properties":{"n":{"type":"integer"}},"patternProperties":{"^x":{}},"additionalProperties":false}`, `{"n":"a","x1":2}`,
 			"\n  - Parameter 'n' should be integer but got string"},
-		{`{"properties":{"n":{"anyOf":[{"type":"integer"},{"type":"boolean"}]}}}`, `{"n":"a"}`, "\n  - /properties/n: anyOf: no schema matches; "},
-		{`{"properties":{"n":false}}`, `{"n":1}`, "\n  - /properties/n: not: validated against"},
+		{`{"properties":{"n":{"anyOf":[{"type":"integer"},{"type":"boolean"}]}}}`, `{"n":"a"}`, "\n  - Parameter 'n' should be integer or boolean but got string"},
+		{`{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string"}}}},"minProperties":2}`, `{"a":{"b":1}}`,
+			"\n  - The arguments: must have at least 2 properties (got 1)\n  - Parameter 'a'.b should be string but got number"},
+		{`{"properties":{"n":{"type":"integer"}},"unevaluatedProperties":false}`, `{"x":1}`, "\n  - "},
+		{`{"properties":{"n":false}}`, `{"n":1}`, "\n  - Parameter 'n' is not allowed"},
 	} {
 		raw := Tool{Name: "t", Schema: []byte(tt.schema)}
 		if _, err := raw.Check(readArgs(t, tt.args)); err == nil || !strings.HasPrefix(err.Error(), "Tool input validation failed for 't':"+tt.want) {
