@@ -36,7 +36,7 @@ func (t *turn) options() (*value.Dict, error) {
 }
 
 func (t *turn) recorded() (*value.Dict, error) {
-	begins := t.state.Turns == 0 && !t.reoffered && t.state.Marks.Empty()
+	begins := t.state.Turns == 0 && !t.reoffered && t.state.Marks.Empty() && t.state.Thread == ""
 	if begins && t.state.Attached == nil && len(t.state.Reviewed) == 0 {
 		return t.agent.settings, nil // shared by the first turns of all sessions
 	}

@@ -96,6 +96,25 @@ func (s *Session) NextRun() string {
 	return s.runID
 }
 
+// Continue lets the first turn of a new session continue a conversation that the model's API has, by its ID.
+// It fails with kind Invalid if the API keeps no conversations, or if the session has messages already, and
+// Busy during a turn.
+func (s *Session) Continue(ctx context.Context, thread string) error {
+	if !s.busy.TryLock() {
+		return s.errBusy()
+	}
+	defer s.busy.Unlock()
+	switch {
+	case !s.agent.sizes.Info(ctx).Threads:
+		return value.Errorf(value.Invalid, "the model %s keeps no threads", s.agent.opts.Model.Name()).
+			WithHint("to continue a session: cassidy chat --session ID; in Go, call Agent.Session")
+	case len(s.state.Messages) > 0 || s.state.Turns > 0:
+		return value.Errorf(value.Invalid, "the session %s has a conversation already", s.id).WithHint("omit the thread, or begin a new session")
+	}
+	s.state.Thread = thread
+	return nil
+}
+
 // prompt returns the prompt of the session with its current tools.
 func (s *Session) prompt() *prompt.Prompt {
 	o := &s.agent.opts

@@ -10,6 +10,7 @@ type Info struct {
 	Context   int      // tokens of a conversation with its reply
 	MaxOutput int      // tokens of a reply
 	MaxTools  int      // tools of a request
+	Threads   bool     // the API keeps conversations, which have an ID: see [Request].Thread
 	Media     []string // MIME types that it can read, such as "image/png" or "image/*"
 	Price     *Price
 	// Source says where the sizes are from: "server", "table", "user", or "".
@@ -73,6 +74,7 @@ func (m *informed) Info(ctx context.Context) Info {
 	i.Source = cmp.Or(m.info.Source, i.Source)
 	i.Context, i.MaxOutput = cmp.Or(m.info.Context, i.Context), cmp.Or(m.info.MaxOutput, i.MaxOutput)
 	i.MaxTools = cmp.Or(m.info.MaxTools, i.MaxTools)
+	i.Threads = i.Threads || m.info.Threads
 	i.Price = cmp.Or(m.info.Price, i.Price)
 	if m.info.Media != nil {
 		i.Media = m.info.Media

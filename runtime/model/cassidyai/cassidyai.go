@@ -87,7 +87,7 @@ func New(opts *Options) (model.Model, error) {
 	quick.Timeout = min(w.Timeout, threadTimeout)
 	m := &client{o: o, w: w, quick: &quick}
 	m.bearer.Store(o.Auth == model.AuthBearer)
-	return wire.NewModel(w, false, m.ask, func(context.Context) model.Info { return model.Info{} }), nil
+	return wire.NewModel(w, false, m.ask, func(context.Context) model.Info { return model.Info{Threads: true} }), nil
 }
 
 // ask answers a request. Tools are described in the text, so those of the request are

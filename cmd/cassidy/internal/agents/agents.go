@@ -17,6 +17,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/urfave/cli/v2"
 )
 
 // Opener returns the [agent.Opener] of the command. It sets the options that the settings
@@ -128,6 +129,21 @@ func registerTools(a *app.App, h *host.Host, o *agent.Options) {
 	}
 	if err := agent.RegisterCode(h); err != nil {
 		a.Warn("the built-in tool execute_code is unavailable: %v", err)
+	}
+}
+
+// ContinueThread lets a new session continue the thread that the flags name, if they name one.
+func ContinueThread(ctx *cli.Context, s *agent.Session) error {
+	if !ctx.IsSet("thread") {
+		return nil
+	}
+	return s.Continue(ctx.Context, ctx.String("thread"))
+}
+
+// ShowThread tells the user the ID of a conversation that the provider keeps.
+func ShowThread(a *app.App, thread string) {
+	if thread != "" && !a.Quiet {
+		a.Note("thread %s; to continue it: --thread %s", value.Clean(thread, 100), value.Clean(thread, 100))
 	}
 }
 

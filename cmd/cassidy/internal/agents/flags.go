@@ -42,6 +42,7 @@ func Flags(tools, policy, context string, patience time.Duration) []cli.Flag {
 		&cli.BoolFlag{Name: "repeat-instructions", Usage: "repeat in every message how to write tool calls"},
 		&cli.BoolFlag{Name: "no-inference", Usage: "ignore tool calls that the model only announces in plain text"},
 		&cli.StringFlag{Name: "tool-choice", Usage: "set which tool the model calls first: `CHOICE` is auto (the model decides), none (the model cannot call tools), required (any tool) or the name of a tool; every CHOICE except auto needs the format native"},
+		&cli.StringFlag{Name: "thread", Usage: "continue the conversation that has this `ID` at the provider; of the providers, only CassidyAI keeps conversations"},
 		&cli.StringFlag{Name: "run-id", Usage: "record the run under `ID`"},
 		&cli.DurationFlag{Name: "timeout", Value: patience, Usage: "stop waiting if the model sends no data for `TIME`, such as 90s or 5m"},
 	)

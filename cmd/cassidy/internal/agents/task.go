@@ -79,6 +79,9 @@ func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
+	if err := ContinueThread(ctx, s); err != nil {
+		return err
+	}
 	MarkContext(c.App, s, setup)
 	text, err := WithSkills(s, setup.Skills, task)
 	if err != nil {
@@ -91,6 +94,7 @@ func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
 	stop := calls.ShowRun(c.App, h, s.NextRun(), calls.RunLines(c.App, s.NextRun()))
 	r, err := s.Send(ctx.Context, text)
 	stop() // all events are shown before the end
+	ShowThread(c.App, r.Thread)
 	return Ended(ctx.Context, c.App, &r, err)
 }
 

@@ -127,6 +127,9 @@ func TestTaskOverCassidyAI(t *testing.T) {
 	if stdout != "in March [[1]]\n\n[1] Garden book\\u001b[2J https://example.com/book\n[2] a note\n" || code != 0 {
 		t.Errorf("the answer is %q, exit %d (%s), want in March", stdout, code, stderr)
 	}
+	if !strings.Contains(stderr, "thread thread-1; to continue it: --thread thread-1") {
+		t.Errorf("the thread is not shown: %s", stderr)
+	}
 	if a.threads != 1 || len(a.sent) != 2 || a.reads != 1 {
 		t.Errorf("%d threads, %d messages stored, %d looks at the thread, want 1, 2 and 1", a.threads, len(a.sent), a.reads)
 	}
@@ -178,5 +181,24 @@ func noKey(t *testing.T, key, home string, texts ...string) {
 		if strings.Contains(text, key) {
 			t.Errorf("the key is in %q", text)
 		}
+	}
+}
+
+// TestThread continues a thread that another program began; other models keep none.
+func TestThread(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	a := &assistant{t: t, key: "key-0123456789abcdef", answers: []string{"TASK COMPLETE: as before"}}
+	server := httptest.NewServer(a)
+	defer server.Close()
+	env := map[string]string{"CASSIDY_HOME": home, "CASSIDY_API_KEY": a.key, "CASSIDY_ASSISTANT_ID": "helper", "CASSIDY_BASE_URL": server.URL}
+	stdout, stderr, code := apptest.Run(t, dir, env, []func(*app.App) *cli.Command{TaskCommand}, "task", "--thread", "thread-1", "And now?")
+	if stdout != "as before\n" || code != 0 || a.threads != 0 || len(a.sent) != 1 || !strings.Contains(a.sent[0], "And now?") {
+		t.Errorf("the answer is %q, exit %d (%s), with %d new threads and the messages %q", stdout, code, stderr, a.threads, a.sent)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "m.star"), []byte("def reply(messages, turn):\n    return \"TASK COMPLETE: x\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := apptest.Run(t, dir, env, []func(*app.App) *cli.Command{TaskCommand}, "task", "--thread", "thread-1", "--model", "script:m.star", "And now?"); code == 0 || !strings.Contains(stderr, "keeps no threads") {
+		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

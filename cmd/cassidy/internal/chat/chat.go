@@ -50,7 +50,7 @@ func Command(a *app.App) *cli.Command {
 		Flags: append(agents.Flags("none", "chat", "none; with tools: minimal", chatTimeout),
 			&cli.BoolFlag{Name: "lines", Usage: "send each line of standard input as a message of one session"},
 			&cli.BoolFlag{Name: "continue", Usage: "continue the last session of this project"},
-			&cli.StringFlag{Name: "session", Aliases: []string{"thread"}, Usage: "continue the session `ID`, or begin a new session with this ID"}),
+			&cli.StringFlag{Name: "session", Usage: "continue the session `ID`, or begin a new session with this ID"}),
 		Action: c.Recording(c.watching(c.Asking(c.runChat))),
 	}
 }
@@ -90,6 +90,9 @@ func (c *command) runChat(ctx *cli.Context, h *host.Host) error {
 		s, err = a.Session(ctx.Context, id)
 	}
 	if err != nil {
+		return err
+	}
+	if err := agents.ContinueThread(ctx, s); err != nil {
 		return err
 	}
 	agents.MarkContext(c.App, s, setup)
@@ -250,6 +253,7 @@ func (c *command) chatOnce(ctx context.Context, h *host.Host, s *agent.Session, 
 	view, stop := c.showChat(h, s)
 	r, err := s.Send(ctx, text)
 	stop()
+	agents.ShowThread(c.App, r.Thread)
 	if err != nil || c.JSON {
 		return agents.Ended(ctx, c.App, &r, err)
 	}

@@ -28,6 +28,7 @@ type chatSession struct {
 	runs    []string    // the turns that can be undone
 	used    agent.Usage // of the turns of this session
 	warned  bool        // the user knows that the conversation is long
+	thread  string      // the ID that was shown of the conversation at the provider
 	failed  string      // the error of the last refresh, or ""
 	leaving bool        // the last key was Ctrl-C at an empty prompt
 	over    bool
@@ -207,6 +208,10 @@ func (t *chatSession) turn(ctx context.Context, message string) error {
 	default:
 		view.ended(&r)
 		t.status(r.Usage)
+		if r.Thread != t.thread {
+			t.thread = r.Thread
+			agents.ShowThread(t.App, r.Thread)
+		}
 		if !t.ScreenOf(t.Err).Plain {
 			t.Draw([]string{""})
 		}
