@@ -140,6 +140,11 @@ var mistakes = []mistake{
 	{name: "no decision, three times", says: []any{"Hm.", "Well.", "It is 42."}, reason: agent.ReasonNoDecision, answer: "It is 42."},
 	{name: "a call that is cut off", says: []any{&model.Reply{Text: `{"tool_decision": {"action": "put", "input": {"path": "c.txt", "text": "one, tw`, Stop: model.StopLength}, call("put", "path", "c.txt", "text", "one"), done},
 		told: []string{"line 1, column", "write less in a reply"}, made: "put c.txt one", answer: "done"},
+	{name: "a reply that is cut off after a call", says: []any{&model.Reply{Text: call("put", "path", "b.txt", "text", "x") + "\nThen", Stop: model.StopLength}, call("put", "path", "c.txt", "text", "one"), done},
+		told: []string{"so none of its calls is made", "write less in a reply"}, made: "put c.txt one", answer: "done"},
+	{name: "native calls that are cut off", format: decision.Native, says: []any{
+		&model.Reply{Calls: []model.Call{{ID: "1", Tool: "put", Args: value.NewDict("path", "b.txt", "text", "x")}, {ID: "2", Tool: "put", Raw: `{"path": "c`}}, Stop: model.StopLength}, "Nothing was done."},
+		told: []string{"the call of put was not made", "an unclosed string", "write less in a reply"}, answer: "Nothing was done."},
 	{name: "an answer that is cut off", says: []any{&model.Reply{Text: "TASK COMPLETE: one, t", Stop: model.StopLength}, "wo"}, told: []string{"Continue it exactly where it ends"}, answer: "one, two"},
 	{name: "too many calls", says: []any{strings.Repeat(call("look", "path", "a.txt")+"\n", 65), call("look", "path", "a.txt"), done}, told: []string{"too many calls: limit 64"}, made: "look a.txt", answer: "done"},
 

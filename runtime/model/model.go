@@ -170,7 +170,7 @@ type Stop string
 const (
 	StopEnd    Stop = "end"    // the reply is complete
 	StopCalls  Stop = "calls"  // it waits for the results of its calls
-	StopLength Stop = "length" // it reached its limit: the last call may be incomplete
+	StopLength Stop = "length" // it reached its limit, so it may lack calls, or a part of one
 	StopRefuse Stop = "refuse" // the provider blocked the reply
 )
 

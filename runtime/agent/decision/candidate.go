@@ -125,10 +125,7 @@ func (s *reader) addJSON(c candidate, v value.Value, p *jsonReader) bool {
 		return false
 	}
 	var err *loose.Fault
-	switch {
-	case p.Cut && s.cut:
-		err = &loose.Fault{At: p.At, What: cutOff}
-	case p.Cut && c.rank == ours && !s.completeArgs(sh.calls):
+	if p.Cut && c.rank == ours && !s.completeArgs(sh.calls) {
 		err = &loose.Fault{At: p.At, What: "the text ends inside the decision"}
 	}
 	for i := range sh.calls {
@@ -136,9 +133,6 @@ func (s *reader) addJSON(c candidate, v value.Value, p *jsonReader) bool {
 	}
 	return sh.call && s.addShape(c, sh, err)
 }
-
-// cutOff is the error of a call at the end of a reply that reached its limit.
-const cutOff = "the reply was cut off before the end of the call"
 
 // completeArgs reports whether each call has the required arguments. It is false for calls of
 // unknown tools.
@@ -450,9 +444,6 @@ func (s *reader) writtenCall(t *tool.Tool, name string, at int, inTags bool) (sh
 	v, err := p.Value()
 	if err != nil {
 		return shape{}, i, err
-	}
-	if p.Cut && s.cut {
-		return shape{}, i, &loose.Fault{At: p.At, What: cutOff}
 	}
 	args := v.(*value.Dict)
 	if !inTags && missing(t, args) == "" && (!fits(t, args) || args.Len() == 0 && i > at) {

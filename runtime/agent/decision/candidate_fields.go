@@ -117,8 +117,6 @@ func (s *reader) blockCandidate(b *fields.Block, start int) (candidate, bool) {
 		d.Repaired = append(d.Repaired, fixedTags)
 	}
 	switch {
-	case !b.Closed && s.cut:
-		c.err = &loose.Fault{At: b.End, What: cutOff}
 	case !b.Closed && !b.HasInput() && (t == nil || len(t.Params) > 0):
 		c.err = &loose.Fault{At: b.End, What: "the text ends before the INPUT of the decision"}
 	case b.Stray != nil && (t == nil || len(t.Params) > 0):

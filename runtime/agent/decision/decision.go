@@ -138,17 +138,11 @@ type Options struct {
 // Options.IsAnswer; a call that the text only describes. A call is ignored if its position or the words around it show that it is an
 // example, a quotation or not done, and after "TASK COMPLETE:" unless it is a separate block.
 // If a call cannot be read, none is returned, but one Invalid. The calls inside one tag are read or
-// ignored together, see group.go.
+// ignored together, see group.go. A reply that was cut off is read by [ReadNative].
 //
 // Read takes time linear in the length of any reply. It is safe for concurrent use.
 func Read(reply string, o Options) []Decision {
-	return read(reply, o, false)
-}
-
-// read reads a reply. cut says that the end of the reply is known to be cut off.
-func read(reply string, o Options, cut bool) []Decision {
 	s := newReader(reply, o)
-	s.cut = cut
 	s.scan()
 	return s.choose()
 }

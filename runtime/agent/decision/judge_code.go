@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/phrases"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -49,9 +48,6 @@ func (s *reader) code() (d Decision, ok bool) {
 		return d, false
 	}
 	b := blocks[max(0, slices.IndexFunc(blocks, func(b prose.Fence) bool { return slices.Contains(starTags, b.Tag) }))]
-	if !b.Closed && s.cut {
-		return Decision{Kind: Invalid, Status: Continue, Error: s.report(&loose.Fault{At: b.End, What: "the reply was cut off before the end of the program"})}, true
-	}
 	d = Decision{Kind: ToolCall, Action: ProgramTool, Status: Continue, Format: Code,
 		Input: value.NewDict("code", prose.Unindented(s.text[b.Start:b.End], b.Indent)), Reasoning: strings.TrimSpace(s.spoken(b.Mark))}
 	if len(blocks) > 1 {

@@ -60,7 +60,11 @@ func FuzzRead(f *testing.F) {
 		if again := Read(reply, o); !reflect.DeepEqual(got, again) {
 			t.Fatalf("the same reply read twice gave %+v and %+v", got, again)
 		}
-		checkDecisions(t, read(reply, o, true))
+		for _, d := range ReadNative(&model.Reply{Text: reply, Stop: model.StopLength}, o) {
+			if d.Kind == ToolCall {
+				t.Fatalf("a call of a reply that was cut off is made: %+v", d)
+			}
+		}
 		checkDecisions(t, Read(reply, Options{}))
 	})
 }
@@ -246,6 +250,9 @@ func TestReadNative(t *testing.T) {
 		{"mended", model.Call{Tool: "read_file", Raw: `{'filepath': "a.txt",}`}, model.StopCalls, `call native read_file {"filepath":"a.txt"} reasoning=Look.`},
 		{"unclosed", model.Call{Tool: "read_file", Raw: `{"filepath": "a.txt"`}, model.StopCalls, `call native read_file {"filepath":"a.txt"} reasoning=Look.`},
 		{"cut off", model.Call{Tool: "read_file", Raw: `{"filepath": "a.txt"`}, model.StopLength, "cut off"},
+		{"cut off after the call", model.Call{Tool: "read_file", Args: args}, model.StopLength, "the call of read_file was not made: the reply was cut off"},
+		{"cut off in a text", model.Call{Tool: "read_file", Raw: `{"filepath": "a.t`}, model.StopLength, "an unclosed string"},
+		{"without what is required", model.Call{Tool: "read_file", Raw: `{"limit": 1, "x": "y"`}, model.StopCalls, "the text ends inside the arguments"},
 		{"another spelling", model.Call{Tool: "my_tool", Args: &value.Dict{}}, model.StopCalls, `call native my-tool {} reasoning=Look.`},
 		{"unknown tool", model.Call{Tool: "nope", Args: &value.Dict{}}, model.StopCalls, `call native nope {} reasoning=Look.`},
 		{"a list", model.Call{Tool: "clock", Raw: `[1]`}, model.StopCalls, "expected a JSON object but got array"},
@@ -264,17 +271,31 @@ func TestReadNative(t *testing.T) {
 	}
 }
 
-// A reply that reached its longest may lack a part of its last call.
+// A reply that reached its longest may lack a part of its last call, or other calls.
 func TestReadCutOff(t *testing.T) {
 	tools := caseTools(t)
+	const call = `{"tool_decision":{"action":"read_file","input":{"filepath":"a.txt"}}}`
 	for _, c := range []struct{ reply, want string }{
-		{"<TOOL_DECISION>\nACTION: write_file\n## Parameters\n- path: a\n- content: half of", "cut off before the end of the call"},
-		{`{"tool_decision":{"action":"read_file","input":{"filepath":"a.txt"}`, "cut off before the end of the call"},
-		{`{"tool_decision":{"action":"read_file","input":{"filepath":"a.txt"}}}` + " and then", `call pure_json read_file {"filepath":"a.txt"}`},
+		{"<TOOL_DECISION>\nACTION: write_file\n## Parameters\n- path: a\n- content: half of", "column 19 of your reply: " + cutOff},
+		{`{"tool_decision":{"action":"read_file","input":{"filepath":"a.txt"}`, cutOff},
+		{call, cutOff},
+		{call + " and then", cutOff},
+		{call + "\n" + call[:40], "an unclosed string"},
+		{"<tool_call>" + `{"name": "clock", "arguments": {}}` + "</tool_call>\n<tool_c", cutOff},
+		{"```tool_code\nclock()\n```\nThen", cutOff},
+		{"I'll use read_file on 'a.txt'.", cutOff},
+		{"I'll use read_file on", "none"},
+		{"TASK COMPLETE: half of", "final half of"},
 	} {
 		got := ReadNative(&model.Reply{Text: c.reply, Stop: model.StopLength}, Options{Tools: tools})
-		if text := describe(tools, got[0]); !strings.Contains(text, c.want) {
+		if text := describe(tools, got[0]); len(got) != 1 || got[0].Kind == ToolCall || !strings.Contains(text, c.want) {
 			t.Errorf("%q: got %s, want %s", c.reply, text, c.want)
+		}
+	}
+	two := []model.Call{{ID: "1", Tool: "clock"}, {ID: "2", Tool: "read_file", Raw: `{"filepath": "a`}}
+	for i, d := range ReadNative(&model.Reply{Calls: two, Stop: model.StopLength}, Options{Tools: tools}) {
+		if d.Kind != Invalid || d.ID != two[i].ID {
+			t.Errorf("native call %d of a reply that was cut off: got %+v, want an error", i, d)
 		}
 	}
 }

@@ -32,7 +32,6 @@ type fence struct {
 type reader struct {
 	text  string
 	o     Options
-	cut   bool // the end of the reply is known to be cut off
 	tools offered
 	ends  *loose.Finder
 
