@@ -34,6 +34,7 @@ type candidate struct {
 	err        *loose.Fault // why it cannot be read, or nil
 	fence      int          // the number of its fence, from 1; 0 outside of fences
 	inner      int          // its end without closing tags
+	open       int          // the start of the tag of its group, if only marks are between them, else its own
 	group      int          // the number of the tag around it and others, from 1; see group.go
 }
 
@@ -70,7 +71,7 @@ func (s *reader) add(c candidate) {
 	if s.inFence {
 		c.fence = len(s.fences)
 	}
-	c.inner = cmp.Or(c.inner, c.end)
+	c.inner, c.open = cmp.Or(c.inner, c.end), c.start
 	s.found = append(s.found, c)
 }
 
@@ -210,7 +211,8 @@ func (s *reader) continues(at int, closed bool) bool {
 		return strings.IndexByte("{;,", s.text[at]) >= 0
 	}
 	t, _, _ := s.nameAt(s.skipWrappers(at))
-	return t != nil || s.text[at] == '['
+	_, tag := markAt(s.text, at)
+	return t != nil || s.text[at] == '[' && !tag
 }
 
 // skipWrappers skips what some models write before a call in a program.

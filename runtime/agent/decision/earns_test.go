@@ -214,6 +214,7 @@ func inOtherForms(name, reply string) map[string]string {
 		"xml_json": "<TOOL_DECISION>\nACTION: write_file\nINPUT: {\"path\": \"p\", \"content\": \"x\"}\n</TOOL_DECISION>",
 		"markdown": "<TOOL_DECISION>\nACTION: write_file\n## Parameters\n- path: p\n- content: x\n</TOOL_DECISION>",
 		"tagged":   `<tool_call>{"name": "write_file", "arguments": {"path": "p", "content": "x"}}</tool_call>`,
+		"invoke":   `<function_calls><invoke name="write_file"><parameter name="path">p</parameter><parameter name="content">x</parameter></invoke></function_calls>`,
 	} {
 		list[form] = strings.ReplaceAll(reply, pure, text)
 	}

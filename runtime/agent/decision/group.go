@@ -11,12 +11,14 @@ import (
 // The calls inside one tag, such as <function_calls>, are a group. They are judged together, since
 // the words around the tag are about all of them. If they are meant, either all of them are read,
 // or the reply is an error: a model that is told the results of some of its calls takes the others
-// for done too.
+// for done too. For the same reason nothing in the tag right before or after may look like a call
+// that cannot be read.
 
 // A callTag is an opening tag that only calls have.
 type callTag struct {
-	start, body int // of the tag, and of the text after it
-	end         int // of the text inside it: before the closing tag, or after the last call
+	start, body int          // of the tag, and of the text after it
+	end         int          // of the text inside it: before the closing tag, or after the last call
+	err         *loose.Fault // of the tag right before or after
 }
 
 func (s *reader) opened(start, body int) {
@@ -25,14 +27,16 @@ func (s *reader) opened(start, body int) {
 
 // group finds the groups, after the scan.
 func (s *reader) group() {
+	if len(s.found) == 0 {
+		return
+	}
 	i, done := 0, 0
-	for n := range s.tags {
+	var last *callTag // the tag before
+	lastIs := false   // it has calls
+	for n := range min(len(s.tags), maxCandidates) {
 		tag := &s.tags[n]
 		for i < len(s.found) && s.found[i].start < tag.start {
 			i++
-		}
-		if i == len(s.found) || n >= maxCandidates {
-			return
 		}
 		if tag.start < done {
 			continue // within another one
@@ -40,10 +44,28 @@ func (s *reader) group() {
 		if end := s.closing(tag, s.found[i:]); end >= 0 {
 			tag.end = end
 		}
+		is := false
 		for ; i < len(s.found) && s.found[i].start < tag.end; i++ {
-			s.found[i].group = n + 1
+			if c := &s.found[i]; !is && s.skipMarks(tag.body) >= c.start {
+				c.open = min(c.open, tag.start)
+			}
+			s.found[i].group, is = n+1, true
 			done = tag.end
 		}
+		if !is && tag.end == tag.body { // up to the next tag on its line
+			tag.end = prose.LineEnd(s.text, tag.body)
+			if n+1 < len(s.tags) {
+				tag.end = min(tag.end, s.tags[n+1].start)
+			}
+		}
+		if last != nil && is != lastIs && prose.SkipSpace(s.text, s.closingTag(last.end)) == tag.start {
+			if is {
+				tag.err = s.likeCallWithin(last.body, last.end)
+			} else if last.err == nil {
+				last.err = s.likeCallWithin(tag.body, tag.end)
+			}
+		}
+		last, lastIs = tag, is
 	}
 }
 
@@ -84,6 +106,9 @@ func (s *reader) dropped(calls []candidate) *loose.Fault {
 		return nil
 	}
 	tag := s.tags[calls[0].group-1]
+	if tag.err != nil {
+		return tag.err
+	}
 	at := tag.body
 	for i := range len(calls) + 1 {
 		end, next := tag.end, tag.end

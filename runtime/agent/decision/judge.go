@@ -87,7 +87,7 @@ type view struct {
 // view returns the candidates of a group with the text between their neighbours.
 func (s *reader) view(calls []candidate, from, next int) *view {
 	c := calls[0]
-	c.end = calls[len(calls)-1].end
+	c.start, c.end = c.open, calls[len(calls)-1].end
 	v := &view{candidate: c, calls: calls, s: s, from: from, next: next, after: s.after(c, next)}
 	between := s.between(c, from)
 	v.before = s.before(between)
@@ -112,7 +112,7 @@ func (s *reader) meant(r rank) []candidate {
 		group := s.groupAt(i)
 		next := len(s.text)
 		if i += len(group); i < len(s.found) {
-			next = s.found[i].start
+			next = s.found[i].open
 		}
 		calls := slices.DeleteFunc(slices.Clone(group), func(c candidate) bool { return c.rank != r })
 		if len(calls) > 0 {
@@ -264,7 +264,7 @@ func (s *reader) othersIn(n int, strict bool) bool {
 	from := f.start
 	for _, c := range s.found {
 		if c.fence == n {
-			f.others = f.others || s.isOther(s.text[from:max(from, c.start)], strict)
+			f.others = f.others || s.isOther(s.text[from:max(from, c.open)], strict)
 			from = max(from, c.end)
 		}
 	}
