@@ -64,6 +64,7 @@ var forms = [...]form{
 	{"JSON", "[{", (*reader).json},
 	{"our fields without tags", "", (*reader).fieldLines},
 	{"a line as in a program", "", (*reader).programLine},
+	{"a word before a list", "", (*reader).wordAndList},
 }
 
 // add adds a candidate.
@@ -177,9 +178,24 @@ func (s *reader) vendorTag(start int) int {
 	if !ok || !s.beginsCall(m) || quotedAt(s.text, start) {
 		return start
 	}
-	s.opened(start, m.End)
+	return s.taggedCalls(start, m.End)
+}
+
+// wordAndList reads a list of calls after a word that only calls have, outside of fences.
+func (s *reader) wordAndList(start int) int {
+	for _, word := range s.words.Of(phrases.CallWord) {
+		if rest := s.text[start:]; strings.HasPrefix(rest, word) && strings.HasPrefix(rest[len(word):], "[") && !s.inFence {
+			return s.taggedCalls(start, start+len(word))
+		}
+	}
+	return start
+}
+
+// taggedCalls reads the calls after a tag, which ends at a position.
+func (s *reader) taggedCalls(start, at int) int {
+	s.opened(start, at)
 	tag := &s.tags[len(s.tags)-1]
-	for at := m.End; ; {
+	for {
 		if at = s.skipMarks(at); at >= len(s.text) {
 			return len(s.text)
 		}
@@ -210,7 +226,11 @@ func (s *reader) continues(at int, closed bool) bool {
 	case strings.IndexByte("{;,", s.text[at]) >= 0 || closed:
 		return strings.IndexByte("{;,", s.text[at]) >= 0
 	}
-	t, _, _ := s.nameAt(s.skipWrappers(at))
+	name := s.skipWrappers(at)
+	if strings.HasPrefix(s.text[name:], "call:") {
+		name += len("call:")
+	}
+	t, _, _ := s.nameAt(name)
 	_, tag := markAt(s.text, at)
 	return t != nil || s.text[at] == '[' && !tag
 }
@@ -233,7 +253,9 @@ func (s *reader) skipMarks(at int) int {
 		m, ok := markAt(s.text, at)
 		switch {
 		case ok && (s.is(m, phrases.InnerTag) || s.beginsCall(m)):
-			at = m.End
+			for at = m.End; m.Name == "callid" && at < len(s.text) && prose.IsName(s.text[at]); {
+				at++
+			}
 		case strings.HasPrefix(s.text[at:], "```"):
 			for at += 3; at < len(s.text) && prose.IsWord(s.text[at]); {
 				at++
@@ -260,6 +282,9 @@ func (s *reader) taggedCall(c candidate, at int) (int, bool) {
 	case '{', '[':
 		p := s.jsonAt(at)
 		v, err := p.Value()
+		if p.Cut && p.At == len(s.text) && s.text[at] == '[' {
+			err = &loose.Fault{At: p.At, What: "the list of calls is not closed"}
+		}
 		if err == nil {
 			c.end = p.At
 			return p.At, s.addJSON(c, v, p)
@@ -448,6 +473,9 @@ func (s *reader) writtenCall(t *tool.Tool, name string, at int, inTags bool) (sh
 		return shape{}, i, err
 	}
 	args := v.(*value.Dict)
+	if inTags && p.Cut && p.At == len(s.text) {
+		return shape{}, i, &loose.Fault{At: p.At, What: "the arguments of " + name + " are not closed"}
+	}
 	if !inTags && missing(t, args) == "" && (!fits(t, args) || args.Len() == 0 && i > at) {
 		return shape{}, at, nil // a block of a program
 	}
@@ -469,15 +497,16 @@ func (s *reader) calledTexts(t *tool.Tool, name string, args *value.Dict) shape 
 //	<function=NAME>{...}</function>
 //	<function=NAME><parameter=KEY>value</parameter></function>
 //	<invoke name="NAME"><parameter name="KEY">value</parameter></invoke>
+//	<｜DSML｜invoke name="NAME"><｜DSML｜parameter name="KEY" string="true">value</｜DSML｜parameter></｜DSML｜invoke>
 //	<NAME><KEY>value</KEY></NAME>
 func (s *reader) namedTag(at int) int {
 	end := strings.IndexAny(s.text[at+1:min(len(s.text), at+160)], "<>\n")
-	if end < 1 || !prose.IsWord(s.text[at+1]) || s.text[at+1+end] != '>' || quotedAt(s.text, at) {
+	if end < 1 || !beginsTag(s.text, at) || s.text[at+1+end] != '>' || quotedAt(s.text, at) {
 		return at
 	}
 	head, body := s.text[at+1:at+1+end], at+end+2
-	tag, name := headOf(head)
-	tag = tag[strings.IndexByte(tag, ':')+1:]
+	full, name := headOf(head)
+	tag := localName(full)
 	own := name == "" && !s.inFence // the tag is the name of the tool
 	if own {
 		name = tag
@@ -505,9 +534,17 @@ func (s *reader) namedTag(at int) int {
 		if args.Has(e.Name) {
 			err = &loose.Fault{At: e.At, What: "the parameter " + e.Name + " is duplicated"}
 		}
-		args.Put(e.Name, e.Text)
+		v, wrong := e.value()
+		err = cmp.Or(err, wrong)
+		args.Put(e.Name, v)
 	}
 	sh := s.calledTexts(t, name, args)
+	if full != tag && strings.HasPrefix(full, bar) { // with typed elements
+		sh = s.withArguments(t, args, s.foreign(t, name))
+		if !strings.HasPrefix(s.text[prose.SkipSpace(s.text, next):], "</"+full+">") && err == nil {
+			err = &loose.Fault{At: next, What: "the call of " + name + " is not closed"}
+		}
+	}
 	if own && (err != nil || sh.err != "" || args.Len() == 0) {
 		return body
 	}

@@ -214,7 +214,10 @@ func inOtherForms(name, reply string) map[string]string {
 		"xml_json": "<TOOL_DECISION>\nACTION: write_file\nINPUT: {\"path\": \"p\", \"content\": \"x\"}\n</TOOL_DECISION>",
 		"markdown": "<TOOL_DECISION>\nACTION: write_file\n## Parameters\n- path: p\n- content: x\n</TOOL_DECISION>",
 		"tagged":   `<tool_call>{"name": "write_file", "arguments": {"path": "p", "content": "x"}}</tool_call>`,
+		"gemma":    `<|tool_call>call:write_file{path:<|"|>p<|"|>,content:<|"|>x<|"|>}<tool_call|>`,
 		"invoke":   `<function_calls><invoke name="write_file"><parameter name="path">p</parameter><parameter name="content">x</parameter></invoke></function_calls>`,
+		"dsml": `<｜DSML｜function_calls><｜DSML｜invoke name="write_file"><｜DSML｜parameter name="path" string="true">p</｜DSML｜parameter>` +
+			`<｜DSML｜parameter name="content" string="true">x</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>`,
 	} {
 		list[form] = strings.ReplaceAll(reply, pure, text)
 	}
@@ -254,6 +257,6 @@ func isFramed(tools []tool.Tool, name, reply, want string) bool {
 		return false
 	}
 	begins := reply[:strings.IndexAny(reply+" ", " \n{(:")]
-	onlyCall := strings.ContainsAny(reply[:1], "{[<`") && strings.ContainsAny(reply[len(reply)-1:], "}]>`")
+	onlyCall := (strings.ContainsAny(reply[:1], "{[<`") || strings.HasPrefix(reply, "functools[")) && strings.ContainsAny(reply[len(reply)-1:], "}]>`")
 	return onlyCall || strings.HasSuffix(reply, ")") && slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name == begins })
 }

@@ -43,6 +43,14 @@ func (s *reader) group() {
 		}
 		if end := s.closing(tag, s.found[i:]); end >= 0 {
 			tag.end = end
+		} else if tag.end == tag.body && i < len(s.found) && s.found[i].start < tag.body+maxTag { // elements in a tag that is not closed
+			at := s.skipMarks(tag.body)
+			for _, c := range s.found[i:] {
+				if c.start > at {
+					break
+				}
+				tag.end, at = c.end, prose.SkipSpace(s.text, s.closingTag(c.end))
+			}
 		}
 		is := false
 		for ; i < len(s.found) && s.found[i].start < tag.end; i++ {
@@ -86,7 +94,7 @@ func (s *reader) closing(tag *callTag, found []candidate) int {
 	}
 	open := s.text[tag.start:tag.body]
 	first := -1
-	for _, closer := range []string{open[:1] + "/" + open[1:], endOf.Replace(open), "[END_" + open[1:]} {
+	for _, closer := range []string{open[:1] + "/" + open[1:], endOf.Replace(open), "[END_" + open[1:], "<" + strings.TrimPrefix(strings.TrimSuffix(open, ">"), "<|") + "|>"} {
 		if at := outside(closer); closer != open && at >= 0 && (first < 0 || at < first) {
 			first = at
 		}
@@ -120,6 +128,10 @@ func (s *reader) dropped(calls []candidate) *loose.Fault {
 		}
 		at = max(at, next)
 	}
+	at = prose.SkipSpace(s.text, s.closingTag(calls[len(calls)-1].end))
+	if rest := s.text[at:]; strings.HasPrefix(rest, "<") && len(rest) < maxTag && !strings.Contains(rest, ">") {
+		return &loose.Fault{At: at, What: "the text ends inside a tag"}
+	}
 	return nil
 }
 
@@ -139,7 +151,7 @@ func (s *reader) likeCallWithin(from, end int) *loose.Fault {
 			}
 			return f
 		}
-		named := c == '(' && at > from && prose.IsName(s.text[at-1]) || c == '<' && at+1 < end && prose.IsWord(s.text[at+1])
+		named := c == '(' && at > from && prose.IsName(s.text[at-1]) || c == '<' && at+1 < end && beginsTag(s.text, at)
 		if line && !isBlank(c) {
 			t, _, next := s.nameAt(at)
 			named = named || t != nil && strings.TrimSpace(s.text[next:max(next, min(end, prose.LineEnd(s.text, next)))]) == ""

@@ -10,6 +10,7 @@ var groupTags = [][2]string{
 	{"<function_calls>", "</function_calls>"}, {"<x:function_calls>", "</x:function_calls>"}, {"<tool_call>", "</tool_call>"},
 	{"<tool_calls>", "</tool_calls>"}, {"<tool_code>", "</tool_code>"}, {"<|tool_call_start|>", "<|tool_call_end|>"},
 	{"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"}, {"[TOOL_CALLS]", "[/TOOL_CALLS]"}, {"[TOOL_REQUEST]", "[END_TOOL_REQUEST]"},
+	{"<｜DSML｜function_calls>", "</｜DSML｜function_calls>"}, {"<|tool_call>", "<tool_call|>"},
 }
 
 // groupForms are forms of a call of read_file, by name. P is the path.
@@ -23,12 +24,15 @@ var groupForms = map[string]string{
 	"print":    `print(read_file(filepath="P"))`,
 	"Python":   `[read_file(filepath="P")]`,
 	"GLM":      "read_file\n<arg_key>filepath</arg_key>\n<arg_value>P</arg_value>",
+	"DSML":     `<｜DSML｜invoke name="read_file"><｜DSML｜parameter name="filepath" string="true">P</｜DSML｜parameter></｜DSML｜invoke>`,
+	"Gemma":    `call:read_file{filepath:<|"|>P<|"|>}`,
 	"nested":   `<tool_call>{"name": "read_file", "arguments": {"filepath": "P"}}</tool_call>`,
 }
 
 // groupRest is what cannot be read as a call, but looks like one.
 var groupRest = []string{
 	`{"name": "raed_file", "arguments": {"filepath": "P"}}`, `{"filepath": "P"}`, `{"name": "read_file", "arguments": `, `[{"name": "raed_file", "arguments": {}}]`,
+	`<｜DSML｜invoke name="raed_file"><｜DSML｜parameter name="filepath" string="true">P</｜DSML｜parameter></｜DSML｜invoke>`, `call:raed_file{filepath:<|"|>P<|"|>}`,
 	`<invoke name="raed_file"><parameter name="filepath">P</parameter></invoke>`, `<raed_file><filepath>P</filepath></raed_file>`,
 	`raed_file(filepath="P")`, `a = read_file(filepath="P")`, `for p in "PQ": read_file(filepath=p)`, `read_file(filepath=name)`,
 	"Then this one:\n" + groupForms["JSON"], `- {"name": "clock", "arguments": {}}`, `await asyncio.run(read_file, "P")`,

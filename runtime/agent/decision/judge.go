@@ -92,6 +92,9 @@ func (s *reader) view(calls []candidate, from, next int) *view {
 	between := s.between(c, from)
 	v.before = s.before(between)
 	v.head, v.tail = s.lineHead(c, from), strings.TrimRight(s.text[c.end:prose.LineEnd(s.text, c.end)], " \t\r")
+	if from > 0 && strings.TrimSpace(v.head) == ";" { // between two calls
+		v.head = ""
+	}
 	sentence, above := introduction(between)
 	v.introduce(sentence)
 	v.above = above

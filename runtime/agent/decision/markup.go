@@ -5,6 +5,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/loose"
 	"github.com/cassidy-run/cassidy/runtime/agent/internal/prose"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // A mark is a tag without attributes, in any brackets.
@@ -26,6 +27,9 @@ func markAt(text string, at int) (m mark, ok bool) {
 	if j := strings.IndexByte(inner, ':'); j > 0 && inner[0] != '/' {
 		inner = inner[j+1:]
 	}
+	if strings.HasSuffix(inner, "|") && inner[0] != '|' { // <name|>, which closes <|name>
+		inner = "/" + inner
+	}
 	letters := func(r rune) rune {
 		if r < 0x80 && (prose.IsWord(byte(r)) || r == '/') && r != '_' {
 			return r
@@ -39,6 +43,7 @@ func markAt(text string, at int) (m mark, ok bool) {
 type element struct {
 	Tag, Name string // <tag=name> or <tag name="name">
 	Text      string
+	Typed     string // the attribute string of DeepSeek: "true" for a text, "false" for JSON
 	At        int
 }
 
@@ -48,24 +53,71 @@ func elements(text string, at int, ends *loose.Finder) (list []element, end int,
 	for {
 		i := prose.SkipSpace(text, at)
 		end := strings.IndexByte(text[min(i, len(text)):min(len(text), i+160)], '>')
-		if end < 2 || text[i] != '<' || !prose.IsWord(text[i+1]) || strings.IndexByte(text[i+1:i+end], '<') >= 0 {
+		if end < 2 || text[i] != '<' || !beginsTag(text, i) || text[i+end-1] == '|' || strings.IndexByte(text[i+1:i+end], '<') >= 0 {
 			return list, at, nil
 		}
-		full, name := headOf(text[i+1 : i+end])
-		e := element{Tag: full[strings.IndexByte(full, ':')+1:], Name: name, At: i}
+		head := text[i+1 : i+end]
+		full, name := headOf(head)
+		e := element{Tag: localName(full), Name: name, At: i}
+		if _, typed, ok := strings.Cut(head, ` string="`); ok {
+			e.Typed = strings.TrimSuffix(typed, `"`)
+		}
 		closer := "</" + full + ">"
 		stop := ends.Find(closer, i+end+1)
 		if stop < 0 {
 			return list, i, &loose.Fault{At: i, What: "the parameter " + e.Tag + " " + name + " is not closed"}
 		}
-		raw := strings.ReplaceAll(text[i+end+1:stop], "\r\n", "\n")
-		if name != "" && strings.Contains(raw, "<"+full+"=") {
+		e.Text = text[i+end+1 : stop]
+		if name != "" && strings.Contains(e.Text, "<"+full+"=") || e.Typed != "" && strings.Contains(e.Text, "<"+full+" ") {
 			return list, i, &loose.Fault{At: i, What: "the parameter " + name + " is not closed"}
 		}
-		e.Text = strings.TrimSuffix(strings.TrimPrefix(raw, "\n"), "\n")
+		if e.Typed == "" {
+			e.Text = strings.TrimSuffix(strings.TrimPrefix(strings.ReplaceAll(e.Text, "\r\n", "\n"), "\n"), "\n")
+		}
 		list = append(list, e)
 		at = stop + len(closer)
 	}
+}
+
+// beginsTag reports whether the name of an element follows a "<", possibly after a prefix.
+func beginsTag(text string, at int) bool {
+	name := text[at+1 : min(len(text), at+maxPrefix)]
+	if prefixed, ok := strings.CutPrefix(name, bar); ok {
+		prefix := strings.IndexFunc(prefixed, func(r rune) bool { return r >= 0x80 || !prose.IsWord(byte(r)) })
+		if name, ok = strings.CutPrefix(prefixed[max(prefix, 0):], bar); !ok {
+			return false
+		}
+	}
+	return name != "" && prose.IsWord(name[0])
+}
+
+const (
+	// bar is around the prefix of DeepSeek's tags.
+	bar = "｜"
+	// maxPrefix is the limit of the length of a prefix with its bars.
+	maxPrefix = 32
+)
+
+// localName returns the name of a tag without a prefix, as in x:name or ｜x｜name.
+func localName(full string) string {
+	if i := strings.LastIndex(full, bar); i >= 0 {
+		return full[i+len(bar):]
+	}
+	return full[strings.IndexByte(full, ':')+1:]
+}
+
+// value returns what an element with a type holds.
+func (e *element) value() (value.Value, *loose.Fault) {
+	switch e.Typed {
+	case "", "true":
+		return e.Text, nil
+	case "false":
+		if v, err := value.ParseJSON([]byte(e.Text)); err == nil {
+			return v, nil
+		}
+		return nil, &loose.Fault{At: e.At, What: "the parameter " + e.Name + " is not valid JSON, though it has string=\"false\""}
+	}
+	return nil, &loose.Fault{At: e.At, What: "the parameter " + e.Name + " must have string=\"true\" or string=\"false\""}
 }
 
 // headOf splits the inside of a tag: tag=NAME, or tag name="NAME".

@@ -16,6 +16,9 @@ func TestMarkAt(t *testing.T) {
 		{"<|tool_call_start|>", "toolcallstart"},
 		{"<｜tool▁calls▁begin｜>", "toolcallsbegin"},
 		{"[TOOL_CALLS]", "toolcalls"},
+		{"<|tool_call>x", "toolcall"},
+		{"<tool_call|>", "/toolcall"},
+		{"<｜DSML｜function_calls>", "dsmlfunctioncalls"},
 		{"[/INST]", "/inst"},
 		{"<TOOLCALL>", "toolcall"},
 		{"[tool_calls]", ""}, // a list of one name
@@ -45,6 +48,10 @@ func TestElements(t *testing.T) {
 		{"<a>1</a> <b>\n2\n</b>.", "a:1 b:2", ".", ""},
 		{`<parameter=path>x y</parameter><parameter name="n">1</parameter>`, "parameter path:x y parameter n:1", "", ""},
 		{`<ns:parameter name='n'>1</ns:parameter>`, "parameter n:1", "", ""},
+		{`<｜x｜p name="n" string="true">` + "\r\n1\n" + `</｜x｜p>.`, "p n:\r\n1\n", ".", ""},
+		{`<｜x｜p name="n" string="false">1<｜x｜p name="m" string="false">2</｜x｜p>`, "", `<｜x｜p name="n" string="false">1<｜x｜p name="m" string="false">2</｜x｜p>`, "the parameter n is not closed"},
+		{"<｜x｜>1</｜x｜>", "", "<｜x｜>1</｜x｜>", ""},
+		{"<｜x>1</｜x>", "", "<｜x>1</｜x>", ""},
 		{"<a>\r\n1\r\n2\r\n</a>", "a:1\n2", "", ""},
 		{"<a><b>1</b></a>", "a:<b>1</b>", "", ""},
 		{"<a></a>", "a:", "", ""},
@@ -78,7 +85,7 @@ func TestHead(t *testing.T) {
 // TestElementsAreLinear reads hostile texts from each position. A function that searches
 // the closing tag of each element anew takes minutes.
 func TestElementsAreLinear(t *testing.T) {
-	for _, unit := range []string{"<a>", "<a></a>", "<p=x>", "<", "<a", "[A]", "<|a|>", "</a>", "<a>1</b>"} {
+	for _, unit := range []string{"<a>", "<a></a>", "<p=x>", "<", "<a", "[A]", "<|a|>", "</a>", "<a>1</b>", "<｜x｜p", "<｜", `<｜x｜p name="a" string="true">`} {
 		text := strings.Repeat(unit, 1_000_000/len(unit))
 		ends := loose.NewFinder(text)
 		for at := 0; at < len(text); at++ {

@@ -281,7 +281,7 @@ func TestReadCutOff(t *testing.T) {
 		{call, cutOff},
 		{call + " and then", cutOff},
 		{call + "\n" + call[:40], "an unclosed string"},
-		{"<tool_call>" + `{"name": "clock", "arguments": {}}` + "</tool_call>\n<tool_c", cutOff},
+		{"<tool_call>" + `{"name": "clock", "arguments": {}}` + "</tool_call>\n<tool_c", "the text ends inside a tag"},
 		{"```tool_code\nclock()\n```\nThen", cutOff},
 		{"I'll use read_file on 'a.txt'.", cutOff},
 		{"I'll use read_file on", "none"},

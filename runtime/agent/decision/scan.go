@@ -172,7 +172,7 @@ func (s *reader) fenceMark(at int) int {
 
 // thinkTags are the tags around thinking, which is not part of the reply.
 var thinkTags = [][2]string{
-	{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"}, {"<|channel|>analysis", "<|end|>"},
+	{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"}, {"<|channel|>analysis", "<|end|>"}, {"<|channel>thought", "<channel|>"},
 }
 
 // thinking skips the thinking of a model, up to the end of the text if it is not closed. Some

@@ -305,10 +305,10 @@ func (r *Reader) key() (string, *Fault) {
 		return r.quoted()
 	}
 	start := r.At
-	for r.At < len(r.Text) && prose.IsWord(r.Text[r.At]) {
+	for r.At < len(r.Text) && prose.IsName(r.Text[r.At]) {
 		r.At++
 	}
-	if r.At == start || '0' <= r.Text[start] && r.Text[start] <= '9' {
+	if r.At == start || !prose.IsWord(r.Text[start]) || '0' <= r.Text[start] && r.Text[start] <= '9' {
 		r.At = start
 		return "", r.Fail("a name in double quotes")
 	}
@@ -329,11 +329,16 @@ func (r *Reader) quote() string {
 		return "'"
 	case r.has("<escape>"): // FunctionGemma's
 		return "<escape>"
+	case r.has(gemmaQuote):
+		return gemmaQuote
 	case r.has("“"), r.has("”"):
 		return "”"
 	}
 	return ""
 }
+
+// gemmaQuote is around the strings of Gemma 4. In it, and in <escape>, nothing is escaped.
+const gemmaQuote = `<|"|>`
 
 // quoted reads a string in any quotes.
 func (r *Reader) quoted() (string, *Fault) {
@@ -346,13 +351,14 @@ func (r *Reader) quoted() (string, *Fault) {
 			return "", r.wrong(start, "an unclosed string")
 		}
 	}
+	verbatim := closer[0] == '<'
 	for r.At < len(r.Text) {
 		c := r.Text[r.At]
 		if c == closer[0] && r.has(closer) {
 			closed = true
 			break
 		}
-		if c == '\\' {
+		if c == '\\' && !verbatim {
 			r.At++
 		}
 		if c == '\\' || c < 0x20 {
@@ -369,7 +375,7 @@ func (r *Reader) quoted() (string, *Fault) {
 	if closer != `"` {
 		r.Note(fixedQuotes)
 	}
-	if plain && utf8.ValidString(raw) {
+	if (plain || verbatim) && utf8.ValidString(raw) {
 		return raw, nil
 	}
 	v, err := value.ParseJSON(r.strict(raw))

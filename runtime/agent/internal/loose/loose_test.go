@@ -15,6 +15,10 @@ func TestWhole(t *testing.T) {
 		{`{'a': 'it\'s', b_1: "\d"}`, `{"a":"it's","b_1":"\\d"}`, ""},
 		{`{a: True, b: False, c: None,}`, `{"a":true,"b":false,"c":null}`, ""},
 		{`["""a "quoted" word""", '''b''', “c”, <escape>d<escape>]`, `["a \"quoted\" word","b","c","d"]`, ""},
+		{`{a-b.c:<|"|>C:\n "d", {e}<|"|>,f:[<|"|><|"|>,true,{g:<|"|>é<|"|>}]}`, `{"a-b.c":"C:\\n \"d\", {e}","f":["",true,{"g":"é"}]}`, ""},
+		{"[<escape>\\<escape>, <escape>a\nb<escape>]", `["\\","a\nb"]`, ""},
+		{`[<|"|>a]`, "", "an unclosed string"},
+		{`{-a: 1}`, "", "expected a name in double quotes but got"},
 		{"{\"a\": \"one\ntwo\ttabs\"}", `{"a":"one\ntwo\ttabs"}`, ""},
 		{"[1, // one\n2, /* two */ 3 # three\n]", `[1,2,3]`, ""},
 		{`(1, "a",)`, `[1,"a"]`, ""},
@@ -137,7 +141,7 @@ func TestReport(t *testing.T) {
 // TestReadIsLinear reads hostile texts to their end: at each opening bracket, from each fault
 // on. A reader that reads any part of them again and again takes minutes.
 func TestReadIsLinear(t *testing.T) {
-	for _, unit := range []string{"{", "[", "(", `{"a":`, `{"a`, `"`, "'", `"""`, "“", "<escape>", "/*", "//", "#", `\`, "{a:", "1", "-", "{/*", `["""`, "[“", "[1,", "True", "{'a':'b',"} {
+	for _, unit := range []string{"{", "[", "(", `{"a":`, `{"a`, `"`, "'", `"""`, "“", "<escape>", `<|"|>`, `{a:<|"|>`, "/*", "//", "#", `\`, "{a:", "1", "-", "{/*", `["""`, "[“", "[1,", "True", "{'a':'b',"} {
 		text := "{[" + strings.Repeat(unit, 300_000/len(unit))
 		ends := NewFinder(text)
 		for at := 0; at < len(text); {

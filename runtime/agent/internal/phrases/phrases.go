@@ -41,6 +41,7 @@ const (
 	ExtraKey  Class = "key beside"        // other JSON keys of a call or its wrapper
 	CallType  Class = "type of a call"    // value of the JSON key type of a call
 	CallTag   Class = "tag of calls"      // in the name of a tag that begins calls
+	CallWord  Class = "word of calls"     // at the start of a line, before a list of calls
 	OtherTag  Class = "tag of no calls"   // in the name of other tags with a word of CallTag
 	InnerTag  Class = "tag within a call" // in the name of a tag before arguments
 	DataFence Class = "fence of data"     // start of the language of a fence that may contain a bare call
@@ -73,14 +74,15 @@ var words = map[Class][]string{
 	Linking:    {"is", "are", "here's", "now", "then", "so", "to", "for", "needs"},
 	Joining:    {"and", "or", "then"},
 	Hedge:      {"or", "would", "if"},
-	NameKey:    {"name", "tool", "tool_name", "function", "action", "tool_call"},
-	ArgsKey:    {"arguments", "args", "parameters", "input", "action_input", "tool_input"},
-	WrapKey:    {"tool_calls", "function", "function_call", "tool_call", "content"},
+	NameKey:    {"name", "tool", "tool_name", "function", "action", "tool_call", "recipient_name"},
+	ArgsKey:    {"arguments", "args", "parameters", "input", "action_input", "tool_input", "params"},
+	WrapKey:    {"tool_calls", "function", "function_call", "functionCall", "tool_call", "tool_use", "tool_uses", "content"},
 	ExtraKey:   {"id", "tool_call_id", "type", "reasoning", "status", "thought", "role", "content"},
 	CallType:   {"function", "tool_use"},
 	CallTag:    {"toolcall", "functioncall", "tooluse", "toolcode", "toolrequest", "pythontag", "startaction", "actionstart"},
+	CallWord:   {"functools"},
 	OtherTag:   {"result", "response"},
-	InnerTag:   {"toolsep", "args", "plugin"},
+	InnerTag:   {"toolsep", "callid", "args", "plugin"},
 	DataFence:  {"", "json", "tool", "python"},
 	Inferring:  {"not", "if", "when", "after", "once", "until"},
 }
@@ -233,7 +235,7 @@ func (t Table) IsKey(key string, c Class) bool { return isKey(key, c, t.Of(c)) }
 
 func isKey(key string, c Class, names []string) bool {
 	key = strings.ToLower(key)
-	return c == ArgsKey && strings.HasSuffix(key, "params") || slices.ContainsFunc(names, func(name string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
 		before, ok := strings.CutSuffix(key, name)
 		return ok && (before == "" || before[len(before)-1] == '_')
 	})
