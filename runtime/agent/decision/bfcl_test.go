@@ -211,131 +211,179 @@ func compareCalls(got []Decision, want []bfclCall, f Format, tools []tool.Tool) 
 	return ""
 }
 
-// TestBFCLForeign writes the calls in forms that nobody asked for: they must be
-// read too, and not where they are shown as an example.
-func TestBFCLForeign(t *testing.T) {
-	forms := map[string]func(c bfclCall) string{
-		"bare": func(c bfclCall) string {
-			return `{"name": "` + c.name + `", "arguments": ` + value.FormatJSON(c.args, "") + `}`
-		},
-		"text": func(c bfclCall) string {
-			return value.FormatJSON(value.NewDict("function", value.NewDict("name", c.name, "arguments", value.FormatJSON(c.args, ""))), "  ")
-		},
-		"fenced": func(c bfclCall) string {
-			return "```json\n" + value.FormatJSON(value.NewDict("tool", c.name, "parameters", c.args), "  ") + "\n```"
-		},
-		"hermes": func(c bfclCall) string {
-			return "<tool_call>\n" + value.FormatJSON(value.NewDict("name", c.name, "arguments", c.args), "") + "\n</tool_call>"
-		},
-		"mistral": func(c bfclCall) string { return "[TOOL_CALLS]" + c.name + "[ARGS]" + value.FormatJSON(c.args, "") },
-		"python": func(c bfclCall) string {
-			var args []string
-			for k, v := range c.args.All() {
-				args = append(args, k.(string)+"="+pythonic(v))
+// A foreignForm writes calls in one reply. It is "" if the form has only one call.
+type foreignForm func(calls []bfclCall) string
+
+// foreignForms are forms of calls that nobody asked for, by name.
+func foreignForms() map[string]foreignForm {
+	object := func(name, args string) func(c bfclCall) string {
+		return func(c bfclCall) string { return valueJSON(value.NewDict(name, c.name, args, c.args)) }
+	}
+	wrapped := func(key string, inner func(c bfclCall) string) func(c bfclCall) string {
+		return func(c bfclCall) string { return `{"` + key + `": ` + inner(c) + "}" }
+	}
+	around := func(begin, between, end string, write func(c bfclCall) string) foreignForm {
+		return func(calls []bfclCall) string {
+			return begin + strings.Join(value.Map(calls, write), between) + end
+		}
+	}
+	each := func(begin, end string, write func(c bfclCall) string) foreignForm {
+		return around(begin, end+begin, end, write)
+	}
+	alone := func(form foreignForm) foreignForm {
+		return func(calls []bfclCall) string {
+			if len(calls) > 1 {
+				return ""
 			}
-			return c.name + "(" + strings.Join(args, ", ") + ")"
-		},
-		"qwen": func(c bfclCall) string {
+			return form(calls)
+		}
+	}
+	texts := func(key, closeKey, end string) func(c bfclCall) string {
+		return func(c bfclCall) string {
 			var b strings.Builder
 			for k, v := range c.args.All() {
 				text, isText := v.(string)
 				if !isText {
-					text = value.FormatJSON(v, "")
+					text = valueJSON(v)
 				}
-				b.WriteString("<parameter=" + k.(string) + ">\n" + text + "\n</parameter>\n")
+				b.WriteString(key + k.(string) + closeKey + text + end)
 			}
-			return "<tool_call>\n<function=" + c.name + ">\n" + b.String() + "</function>\n</tool_call>"
-		},
+			return b.String()
+		}
 	}
-	program := func(c bfclCall) string { return forms["python"](c) }
-	tags := func(c bfclCall, key, value, end string) string {
-		var b strings.Builder
+	program := func(c bfclCall) string {
+		var args []string
 		for k, v := range c.args.All() {
-			text, isText := v.(string)
-			if !isText {
-				text = valueJSON(v)
+			args = append(args, k.(string)+"="+pythonic(v))
+		}
+		return c.name + "(" + strings.Join(args, ", ") + ")"
+	}
+	gemma := func(quote string) func(c bfclCall) string {
+		return func(c bfclCall) string { return c.name + escaped(c.args, quote) }
+	}
+	bare, llama := object("name", "arguments"), object("name", "parameters")
+	return map[string]foreignForm{
+		"bare": around("", "\n", "", bare),
+		"text": around("", "\n", "", func(c bfclCall) string {
+			return value.FormatJSON(value.NewDict("function", value.NewDict("name", c.name, "arguments", valueJSON(c.args))), "  ")
+		}),
+		"fenced":  each("```json\n", "\n```\n", object("tool", "parameters")),
+		"hermes":  each("<tool_call>\n", "\n</tool_call>\n", bare),
+		"mistral": each("[TOOL_CALLS]", "", func(c bfclCall) string { return c.name + "[ARGS]" + valueJSON(c.args) }),
+		"mistral with IDs": each("[TOOL_CALLS]", "", func(c bfclCall) string {
+			return c.name + "[CALL_ID]a1B2c3D4e[ARGS]" + valueJSON(c.args)
+		}),
+		"mistral's list": around("[TOOL_CALLS][", ", ", "]", bare),
+		"python":         around("", "\n", "", program),
+		"olmo":           around("<function_calls>\n", "\n", "\n</function_calls>", program),
+		"pythonic":       around("[", ", ", "]", program),
+		"lfm2":           around("<|tool_call_start|>[", ", ", "]<|tool_call_end|>", program),
+		"functiongemma":  each("<start_function_call>call:", "<end_function_call>", gemma("<escape>")),
+		"gemma":          each("<|tool_call>call:", "<tool_call|>", gemma(`<|"|>`)),
+		"nemotron":       around("<TOOLCALL>[", ", ", "]</TOOLCALL>", bare),
+		"lm_studio":      each("[TOOL_REQUEST]", "[END_TOOL_REQUEST]\n", bare),
+		"internlm":       each("<|action_start|><|plugin|>", "<|action_end|>", bare),
+		"phi":            around("functools[", ", ", "]", bare),
+		"llama":          around("", "; ", "", llama),
+		"llama's tag":    around("<|python_tag|>", "; ", "", llama),
+		"params":         around("", "\n", "", object("name", "params")),
+		"tool_use":       around("", "\n", "", wrapped("tool_use", object("name", "input"))),
+		"functionCall":   around("[", ", ", "]", wrapped("functionCall", object("name", "args"))),
+		"tool_uses": around(`{"tool_uses": [`, ", ", "]}", func(c bfclCall) string {
+			return object("recipient_name", "parameters")(bfclCall{"functions." + c.name, c.args})
+		}),
+		"wrapped": alone(around("", "", "", func(c bfclCall) string {
+			return valueJSON(value.NewDict("content", valueJSON(value.NewDict(c.name, c.args))))
+		})),
+		"qwen": each("<tool_call>\n", "\n</tool_call>\n", func(c bfclCall) string {
+			return "<function=" + c.name + ">\n" + texts("<parameter=", ">\n", "\n</parameter>\n")(c) + "</function>"
+		}),
+		"invoke": around("<function_calls>\n", "\n", "\n</function_calls>", func(c bfclCall) string {
+			return `<invoke name="` + c.name + "\">\n" + texts(`<parameter name="`, `">`, "</parameter>\n")(c) + "</invoke>"
+		}),
+		"glm": each("<tool_call>", "</tool_call>\n", func(c bfclCall) string {
+			return c.name + "\n" + texts("<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>\n")(c)
+		}),
+		"deepseek": around("<｜tool▁calls▁begin｜>", "", "<｜tool▁calls▁end｜>", func(c bfclCall) string {
+			return "<｜tool▁call▁begin｜>" + c.name + "<｜tool▁sep｜>" + valueJSON(c.args) + "<｜tool▁call▁end｜>"
+		}),
+		"dsml": around("<｜DSML｜function_calls>\n", "\n", "\n</｜DSML｜function_calls>", func(c bfclCall) string {
+			var b strings.Builder
+			for k, v := range c.args.All() {
+				text, isText := v.(string)
+				if !isText {
+					text = valueJSON(v)
+				}
+				fmt.Fprintf(&b, "<｜DSML｜parameter name=%q string=\"%t\">%s</｜DSML｜parameter>\n", k, isText, text)
 			}
-			b.WriteString(key + k.(string) + value + text + end)
-		}
-		return b.String()
+			return "<｜DSML｜invoke name=\"" + c.name + "\">\n" + b.String() + "</｜DSML｜invoke>"
+		}),
+		"torn": alone(func(calls []bfclCall) string { return bare(calls[0]) + "\n</think>\n" + bare(calls[0]) }),
 	}
-	forms["pythonic"] = func(c bfclCall) string { return "[" + program(c) + "]" }
-	forms["lfm2"] = func(c bfclCall) string {
-		return "<|tool_call_start|>[" + program(c) + "]<|tool_call_end|>"
-	}
-	forms["functiongemma"] = func(c bfclCall) string {
-		return "<start_function_call>call:" + c.name + escaped(c.args) + "<end_function_call>"
-	}
-	forms["nemotron"] = func(c bfclCall) string { return "<TOOLCALL>[" + forms["bare"](c) + "]</TOOLCALL>" }
-	forms["lm_studio"] = func(c bfclCall) string { return "[TOOL_REQUEST]" + forms["bare"](c) + "[END_TOOL_REQUEST]" }
-	forms["internlm"] = func(c bfclCall) string {
-		return "<|action_start|><|plugin|>" + forms["bare"](c) + "<|action_end|>"
-	}
-	forms["wrapped"] = func(c bfclCall) string {
-		return value.FormatJSON(value.NewDict("content", value.FormatJSON(value.NewDict(c.name, c.args), "")), "")
-	}
-	forms["glm"] = func(c bfclCall) string {
-		return "<tool_call>" + c.name + "\n" + tags(c, "<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>\n") + "</tool_call>"
-	}
-	forms["deepseek"] = func(c bfclCall) string {
-		return "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>" + c.name + "<｜tool▁sep｜>" + valueJSON(c.args) + "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
-	}
-	forms["torn"] = func(c bfclCall) string { return forms["bare"](c) + "\n</think>\n" + forms["bare"](c) }
+}
+
+// TestBFCLForeign writes the calls in forms that nobody asked for: they must be
+// read too, and not where they are shown as an example.
+func TestBFCLForeign(t *testing.T) {
 	leads := []string{"", "I'll do that.\n\n", "<think>\nhm\n</think>\n\n", "Okay.\n"}
-	totals, losses := map[string]int{}, map[string]int{}
-	answers := bfclAnswers(t, "multiple")
-	for i, row := range bfclLines(t, filepath.Join(bfclDir, "BFCL_v4_multiple.json")) {
-		line, _ := value.AppendJSON(nil, row)
-		tools, err := toolfile.Parse(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range bfclCalls(answers[row.Text("id")]) {
+	forms, totals, losses := foreignForms(), map[string]int{}, map[string]int{}
+	for _, file := range []string{"simple_python", "multiple", "parallel"} {
+		answers := bfclAnswers(t, file)
+		for i, row := range bfclLines(t, filepath.Join(bfclDir, "BFCL_v4_"+file+".json")) {
+			line, _ := value.AppendJSON(nil, row)
+			tools, err := toolfile.Parse(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls := bfclCalls(answers[row.Text("id")])
 			for name, write := range forms {
-				totals[name]++
-				f := Other
+				reply := write(calls)
+				if reply == "" {
+					continue
+				}
 				lead := leads[i%len(leads)]
 				if name == "torn" {
 					lead = ""
 				}
-				got := Read(lead+write(c), Options{Tools: tools})
-				if name == "qwen" || name == "glm" {
-					got[0].Format, f = Markdown, Markdown // compared as the tool gets it
+				totals[name]++
+				got := Read(lead+reply, Options{Tools: tools})
+				for i := range got {
+					got[i].Input = typedInput(tools, got[i]) // compared as the tool gets it
 				}
-				if problem := compareCalls(got, []bfclCall{c}, f, tools); problem != "" {
+				if problem := compareCalls(got, calls, Other, tools); problem != "" {
 					losses[name]++
 					t.Logf("%s as %s: %s", row.Text("id"), name, problem)
 				}
-				if got := Read("For example, it could be:\n\n"+write(c), Options{Tools: tools}); got[0].Kind == ToolCall && name != "torn" {
+				if got := Read("For example, it could be:\n\n"+reply, Options{Tools: tools}); got[0].Kind == ToolCall && name != "torn" {
 					t.Errorf("%s as an example in the form %s is read as a call", row.Text("id"), name)
 				}
 			}
 		}
 	}
 	for name, total := range totals {
-		t.Logf("%s: %d of %d calls read", name, total-losses[name], total)
+		t.Logf("%s: %d of %d replies read", name, total-losses[name], total)
 		if 100*losses[name] > total {
-			t.Errorf("%s: %d of %d calls were not read", name, losses[name], total)
+			t.Errorf("%s: %d of %d replies were not read", name, losses[name], total)
 		}
 	}
 }
 
 func valueJSON(v value.Value) string { return value.FormatJSON(v, "") }
 
-// escaped writes a value as FunctionGemma does.
-func escaped(v value.Value) string {
+// escaped writes a value as Gemma does.
+func escaped(v value.Value, quote string) string {
 	var items []string
 	switch v := v.(type) {
 	case string:
-		return "<escape>" + v + "<escape>"
+		return quote + v + quote
 	case value.List:
 		for _, item := range v {
-			items = append(items, escaped(item))
+			items = append(items, escaped(item, quote))
 		}
 		return "[" + strings.Join(items, ",") + "]"
 	case *value.Dict:
 		for k, item := range v.All() {
-			items = append(items, k.(string)+":"+escaped(item))
+			items = append(items, k.(string)+":"+escaped(item, quote))
 		}
 		return "{" + strings.Join(items, ",") + "}"
 	}

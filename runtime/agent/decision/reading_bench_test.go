@@ -26,6 +26,9 @@ func hostileReplies(n int) map[string]func() string {
 		"arg_keys": "<tool_call>read_file<arg_key>a", "list": "- a: b\n", "cut": `{"a":{"b":[1,2,`, "closed": "}", "call_list": "<tool_call>[read_file(a=1),",
 		"channel": "<|channel|>commentary to=functions.read_file ", "triple": `{"""`, "words": "a ", "quote_lines": "> {\n", "mistral": "[TOOL_CALLS]",
 		"xml": "<read_file><filepath>", "parameters": "<TOOL_DECISION>ACTION: a\n## Parameters\n- a:\n```\n", "reasoning": "REASONING: a\n", "smart": "{“", "ticks": "`a` ", "smart_calls": "read_file(“\n",
+		"dsml": `<｜DSML｜invoke name="read_file"><｜DSML｜parameter name="a" string="true">`, "bars": "<｜", "dsml_closed": `<｜DSML｜invoke name="read_file"><｜DSML｜parameter name="a" string="false">{</｜DSML｜parameter>`,
+		"gemma": `<|tool_call>call:read_file{a:<|"|>`, "gemma_calls": `<|tool_call>call:nope{}<tool_call|>`, "functools": "functools[", "functools_lines": "functools[{\n",
+		"mistral_ids": "[TOOL_CALLS]read_file[CALL_ID]a", "llama": `{"name":"clock","parameters":{}}; `, "gemma_thoughts": "<|channel>thought", "gemma_thought_ends": "<channel|>",
 		"thoughts": "<think></think>{\"name\":\"clock\",\"arguments\":{}}", "blocks_on_a_line": "<TOOL_DECISION>ACTION: x ",
 	} {
 		replies[name] = func() string { return fill(unit) }
@@ -35,6 +38,9 @@ func hostileReplies(n int) map[string]func() string {
 		"smart_calls_closed": func() string { return fill("read_file(“\n") + "”) x" },
 		"prose_then_broken": func() string {
 			return strings.Repeat("word ", n/6) + strings.Repeat(`{"tool_decision":{"action":x}}`, n/500)
+		},
+		"gemma_calls_then_one": func() string {
+			return fill("<|tool_call>call:nope{}<tool_call|>") + "<|tool_call>call:clock{}<tool_call|>"
 		},
 		"block_then_parameters": func() string { return "<TOOL_DECISION>\nACTION: read_file\n## Parameters\n" + fill("- a: b\n") },
 		"block_then_list":       func() string { return "<TOOL_DECISION>\nACTION: read_file\n## Parameters\n- a: b\n" + fill("  \n") },
