@@ -28,7 +28,7 @@ type ParkedError struct {
 func Repair(reason string) string {
 	switch reason {
 	case "unavailable":
-		return "wait until the server or the file can be reached"
+		return "wait until the server or the file can be reached, or correct the key"
 	case "rate":
 		return "wait until the rate limit resets"
 	case "limit":

@@ -135,8 +135,14 @@ func (p *Printer) located(e *value.Error) bool {
 	return p.Verbose || !p.builtin(e) && e.Kind != value.Parked
 }
 
+// builtin reports whether an error is of a built-in script, or has passed only through built-in policies: a user
+// can do nothing with their lines. Scripts of a project or a user have other paths.
 func (p *Printer) builtin(e *value.Error) bool {
-	return strings.HasPrefix(e.Pos.File, "builtin/") && e.Kind != value.Internal
+	within := func(place string) bool {
+		return strings.HasPrefix(place, "policies/") || strings.HasPrefix(place, "lib/")
+	}
+	other := func(call string) bool { return !within(call) }
+	return e.Kind != value.Internal && (strings.HasPrefix(e.Pos.File, "builtin/") || within(e.Pos.File) && !slices.ContainsFunc(e.Trace, other))
 }
 
 // report prints an error as lines that a program may read. A message can have several lines, such as the output of a

@@ -126,7 +126,7 @@ func TestHintOfParkedRuns(t *testing.T) {
 	if got, want := ParkedBy("r", Repairable(secret), secret), "cassidy secret set KEY; then: cassidy runs resume r"; got.Hint != want || !isEnvironment(secret) {
 		t.Errorf("hint = %q, want %q", got.Hint, want)
 	}
-	if got, want := ParkedBy("r", reasonUnavailable, value.Errorf(value.Unavailable, "away")).Hint, "wait until the server or the file can be reached; then: cassidy runs resume r"; got != want {
+	if got, want := ParkedBy("r", reasonUnavailable, value.Errorf(value.Unavailable, "away")).Hint, "wait until the server or the file can be reached, or correct the key; then: cassidy runs resume r"; got != want {
 		t.Errorf("hint = %q, want %q", got, want)
 	}
 }
