@@ -248,7 +248,9 @@ func TestMetadata(t *testing.T) {
 			t.Errorf("%s: the first line of its description is no sentence of at most 80 characters: %q (%d)", b.Name, b.Summary(), n)
 		}
 		missing("it is risky but does not say so", b.Risky == b.NeedsApproval())
-		missing("the hint read_only contradicts its needs", b.Hints.ReadOnly != b.NeedsApproval() || b.Hints.OpenWorld)
+		if d, err := b.Definition(tool.MCP); err != nil || d.Dict("annotations").Bool("readOnlyHint") != b.Hints.ReadOnly {
+			t.Errorf("%s: the hint read_only contradicts its needs: %v, %v", b.Name, d, err)
+		}
 		for _, e := range b.Examples {
 			missing("an example without a description", e.Description != "")
 		}

@@ -198,6 +198,9 @@ func (c Capability) Acts() bool {
 
 // changes reports whether the capability lets a tool change something.
 func (c Capability) changes() bool {
+	if c.Name == "shell" && (c.Target == "git" || c.Target == "ps") {
+		return false // without shell:sh, only the forms of git that read are allowed
+	}
 	r, ok := ruleFor(c.Name)
 	return !ok || r.power&changes != 0
 }

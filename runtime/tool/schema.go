@@ -57,11 +57,11 @@ func (t *Tool) mcpDefinition(args *value.Dict) *value.Dict {
 	if t.Returns != nil && t.Returns.Name == TypeObject && !t.Returns.Nullable {
 		d.Put("outputSchema", t.Returns.JSONSchema())
 	}
-	changes := t.Risky || slices.ContainsFunc(t.Needs, Capability.changes)
+	changes := slices.ContainsFunc(t.Needs, Capability.changes)
 	d.Put("annotations", value.NewDict(
 		"title", t.DisplayTitle(),
 		"readOnlyHint", t.Hints.ReadOnly && !changes,
-		"destructiveHint", changes,
+		"destructiveHint", changes || t.Risky && len(t.Needs) == 0 && !t.Hints.ReadOnly, // a handler in Go may do anything
 		"idempotentHint", t.Hints.Idempotent,
 		"openWorldHint", t.Hints.OpenWorld || slices.ContainsFunc(t.Needs, Capability.isHTTP),
 	))
