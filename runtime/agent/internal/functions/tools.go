@@ -14,7 +14,7 @@ func AgentTool() tool.Tool {
 		Title: "Agent",
 		Description: "Let another agent work on a part of the task, in a separate conversation, and get its answer.\n\n" +
 			"Use this for a part with many steps if you need only the outcome, such as finding something in many files. It does not see this conversation: write everything that it needs.",
-		Group: "context",
+		Group: "code",
 		Needs: []tool.Capability{{Name: "model"}},
 		Hints: tool.Hints{OpenWorld: true},
 		Params: []tool.Param{
@@ -41,7 +41,7 @@ func CodeTool() tool.Tool {
 			"Each of your tools is a function, with _ for each dash of its name: read_file(filepath = \"a.txt\"). " +
 			"The result is the value of the last expression, and what was printed. " +
 			"A call that fails ends the program; attempt(read_file, filepath = \"a.txt\") returns {\"ok\", \"value\", \"error\"} instead.",
-		Group:     "context",
+		Group:     "code",
 		Hints:     tool.Hints{OpenWorld: true},
 		OnlyCalls: true,
 		Params: []tool.Param{
