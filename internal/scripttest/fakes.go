@@ -544,7 +544,7 @@ func parseResponse(key string, v value.Value) (*response, error) {
 	default:
 		return nil, wrong("the fake %q should be a string, bytes or a dict but got %s", key, value.TypeOf(v))
 	}
-	if resp.headers.Get("Content-Type") == "" {
+	if resp.headers.Get("Content-Type") == "" && len(resp.body) > 0 {
 		resp.headers.Set("Content-Type", kind)
 	}
 	return resp, nil
