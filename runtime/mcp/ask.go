@@ -128,8 +128,10 @@ func inputOf(q *tool.Question) (input sdk.InputRequest, ok bool) {
 	field, schema := fieldOf(q)
 	fields := map[string]any{field: schema}
 	if q.TakesDone() {
-		fields[fieldDone] = map[string]any{"type": "boolean", "title": "Done", "description": "it was carried out, and is not repeated", "default": false}
-		fields[fieldResult] = map[string]any{"type": "string", "title": "Result", "description": "with Done: its result as JSON; empty is null"}
+		done := yesOrNo("Done")
+		done["description"] = "yes: it was carried out, and is not repeated"
+		fields[fieldDone] = done
+		fields[fieldResult] = map[string]any{"type": "string", "title": "Result", "description": "if it was carried out: its result as JSON; empty is null"}
 	}
 	return &sdk.ElicitParams{
 		Mode: "form", Message: text,
@@ -159,9 +161,21 @@ func fieldOf(q *tool.Question) (name string, schema map[string]any) {
 	case tool.QuestionAsk:
 		return "answer", map[string]any{"type": "string", "title": "Answer"}
 	case tool.QuestionApproval:
-		return "approve", map[string]any{"type": "boolean", "title": "Approve", "default": false}
+		return "approve", yesOrNo("Approve")
+	case tool.QuestionUnknown:
+		return "yes", yesOrNo("Do it again")
 	}
-	return "yes", map[string]any{"type": "boolean", "title": "Yes", "default": false}
+	return "yes", yesOrNo("Answer")
+}
+
+// The answers to a question that only a person may answer.
+const no, yes = "no", "yes"
+
+// yesOrNo returns the schema of a question that is answered with yes or no. It is no boolean: a client shows one as a box
+// without a tick, so that to accept the form means no, or has chosen true already. Clients may choose the first word of
+// a list, so this is no.
+func yesOrNo(title string) map[string]any {
+	return map[string]any{"type": "string", "title": title, "enum": []string{no, yes}}
 }
 
 // answerOf returns the answer in a response of a client. There is none if the user has declined
@@ -184,7 +198,7 @@ func answerOf(q *tool.Question, response sdk.InputResponse) (a tool.Answer, ok b
 		_, err := q.Accepts(a)
 		return a, err == nil
 	}
-	if done, _ := form.Content[fieldDone].(bool); done && q.TakesDone() {
+	if form.Content[fieldDone] == yes && q.TakesDone() {
 		text, _ := form.Content[fieldResult].(string)
 		if a.Done = true; strings.TrimSpace(text) != "" {
 			v, err := value.ParseJSON([]byte(text))
@@ -196,11 +210,11 @@ func answerOf(q *tool.Question, response sdk.InputResponse) (a tool.Answer, ok b
 		return a, true
 	}
 	field, _ := fieldOf(q)
-	switch v := form.Content[field].(type) {
-	case bool:
-		a.Yes, ok = v, q.Kind != tool.QuestionAsk
-	case string:
-		a.Value, ok = v, q.Kind == tool.QuestionAsk
+	text, isText := form.Content[field].(string)
+	if q.Kind == tool.QuestionAsk {
+		a.Value = text
+		return a, isText
 	}
-	return a, ok
+	a.Yes = text == yes
+	return a, a.Yes || text == no
 }

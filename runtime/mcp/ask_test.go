@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -19,12 +21,15 @@ func TestFormWhetherDone(t *testing.T) {
 		want    tool.Answer
 		ok      bool
 	}{
-		{map[string]any{"yes": true}, tool.Answer{Yes: true}, true},
-		{map[string]any{"yes": false, "done": false, "result": "5"}, tool.Answer{}, true},
-		{map[string]any{"yes": false, "done": true}, tool.Answer{Done: true}, true},
-		{map[string]any{"yes": true, "done": true, "result": " "}, tool.Answer{Done: true}, true},
-		{map[string]any{"done": true, "result": `5`}, tool.Answer{Done: true, Value: int64(5)}, true},
-		{map[string]any{"done": true, "result": "five"}, tool.Answer{}, false},
+		{map[string]any{"yes": "yes"}, tool.Answer{Yes: true}, true},
+		{map[string]any{"yes": "no", "done": "no", "result": "5"}, tool.Answer{}, true},
+		{map[string]any{"yes": "no", "done": "yes"}, tool.Answer{Done: true}, true},
+		{map[string]any{"yes": "yes", "done": "yes", "result": " "}, tool.Answer{Done: true}, true},
+		{map[string]any{"done": "yes", "result": `5`}, tool.Answer{Done: true, Value: int64(5)}, true},
+		{map[string]any{"done": "yes", "result": "five"}, tool.Answer{}, false},
+		{map[string]any{"yes": "maybe"}, tool.Answer{}, false},
+		{map[string]any{"yes": true}, tool.Answer{}, false},
+		{nil, tool.Answer{}, false},
 	} {
 		a, ok := answerOf(q, &sdk.ElicitResult{Action: "accept", Content: test.content})
 		if ok != test.ok || ok && (a.Yes != test.want.Yes || a.Done != test.want.Done || !value.Equal(a.Value, test.want.Value)) {
@@ -32,13 +37,48 @@ func TestFormWhetherDone(t *testing.T) {
 		}
 	}
 	files := &tool.Question{Kind: tool.QuestionUnknown, Text: "overwrite?", Changes: []tool.Change{{Path: "a"}}}
-	if a, ok := answerOf(files, &sdk.ElicitResult{Action: "accept", Content: map[string]any{"done": true}}); ok {
+	if a, ok := answerOf(files, &sdk.ElicitResult{Action: "accept", Content: map[string]any{"done": "yes"}}); ok {
 		t.Errorf("done, of files: %+v", a)
 	}
 	input, _ := inputOf(q)
 	form, _ := input.(*sdk.ElicitParams).RequestedSchema.(map[string]any)
 	if fields, _ := form["properties"].(map[string]any); len(fields) != 3 {
 		t.Errorf("the form has the fields %v", fields)
+	}
+}
+
+// TestYesOrNo checks that each question to be answered with yes or no is a choice without a default, and no the first word.
+func TestYesOrNo(t *testing.T) {
+	t.Parallel()
+	for _, q := range []tool.Question{
+		{Kind: tool.QuestionApproval, Tool: "t", Why: "it asks"},
+		{Kind: tool.QuestionConfirm, Text: "sure?"},
+		{Kind: tool.QuestionUnknown, Text: "do it again?", Changes: []tool.Change{{Path: "a"}}},
+		{Kind: tool.QuestionUnknown, Func: "http.post", Text: "do it again?"},
+	} {
+		input, ok := inputOf(&q)
+		if !ok {
+			t.Fatalf("%s has no form", q.Kind)
+		}
+		var form struct {
+			Required   []string
+			Properties map[string]map[string]any
+		}
+		if err := json.Unmarshal(jsonOf(input.(*sdk.ElicitParams).RequestedSchema), &form); err != nil {
+			t.Fatal(err)
+		}
+		field, _ := fieldOf(&q)
+		if len(form.Required) != 1 || form.Required[0] != field {
+			t.Errorf("%s requires %q, want %s", q.Kind, form.Required, field)
+		}
+		for name, schema := range form.Properties {
+			if choice := fmt.Sprint(schema["type"], schema["enum"]); name != fieldResult && choice != "string[no yes]" {
+				t.Errorf("%s: the field %s is a %s", q.Kind, name, choice)
+			}
+			if _, has := schema["default"]; has {
+				t.Errorf("%s: the field %s has a default", q.Kind, name)
+			}
+		}
 	}
 }
 

@@ -248,7 +248,7 @@ func TestStates(t *testing.T) {
 	yes := func(state string) string {
 		var all []string
 		for key := range asked["inputRequests"].(map[string]any) {
-			all = append(all, `"`+key+`":{"action":"accept","content":{"approve":true}}`)
+			all = append(all, `"`+key+`":{"action":"accept","content":{"approve":"yes"}}`)
 		}
 		return `"inputResponses":{` + strings.Join(all, ",") + `},"requestState":"` + state + `"`
 	}

@@ -340,7 +340,7 @@ func TestLiveTaskOfNextServer(t *testing.T) {
 	if text, _ := json.Marshal(open); !strings.Contains(string(text), "may have completed") {
 		t.Fatalf("the next server asks %s", text)
 	}
-	if _, failure := next.send("tasks/update", id, `"taskId":"`+id+`",`+respond(t, open, `{"action":"accept","content":{"yes":true}}`)); failure != nil {
+	if _, failure := next.send("tasks/update", id, `"taskId":"`+id+`",`+respond(t, open, `{"action":"accept","content":{"yes":"yes"}}`)); failure != nil {
 		t.Fatal(failure)
 	}
 	for open = nil; !strings.Contains(fmt.Sprint(open["inputRequests"]), "For which city?"); open = next.get(id, "input_required", "completed") {

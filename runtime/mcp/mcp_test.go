@@ -321,7 +321,7 @@ func TestDocuments(t *testing.T) {
 func TestAsksTheClient(t *testing.T) {
 	var asked []string
 	b := serve(t, nil)
-	c := b.connect(t, form("accept", map[string]any{"answer": "Ada", "approve": true}, &asked))
+	c := b.connect(t, form("accept", map[string]any{"answer": "Ada", "approve": "yes"}, &asked))
 	if text, _ := call(t, c, "ask_name", nil); text != "Hello, Ada!" {
 		t.Errorf("the answer gave %q", text)
 	}
@@ -332,7 +332,7 @@ func TestAsksTheClient(t *testing.T) {
 		t.Errorf("the client was asked %q", asked)
 	}
 
-	refuse := b.connect(t, form("accept", map[string]any{"approve": false}, &asked))
+	refuse := b.connect(t, form("accept", map[string]any{"approve": "no"}, &asked))
 	if text, r := call(t, refuse, "danger", map[string]any{"what": "harm"}); !r.IsError || strings.Contains(text, "did") {
 		t.Errorf("a refusal gave %q", text)
 	}
@@ -375,7 +375,7 @@ func TestFormOfAction(t *testing.T) {
 func TestNotes(t *testing.T) {
 	var asked []string
 	b := serveIn(t, t.TempDir(), journal.Memory(), nil)
-	c := b.connect(t, form("accept", map[string]any{"approve": true}, &asked))
+	c := b.connect(t, form("accept", map[string]any{"approve": "yes"}, &asked))
 	for i, want := range [][]string{{"Dates are in UTC.", "can: write notes, which models read in later conversations"}, {"Keys are public.", "fetch_it"}} {
 		if text, r := call(t, c, "keep_note", map[string]any{"note": want[0]}); r.IsError || text != "true" {
 			t.Errorf("the call gave %q", text)
