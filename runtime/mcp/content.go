@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,19 +49,68 @@ func resultOf(t *tool.Tool, r tool.Result) (*sdk.CallToolResult, error) {
 		return blocksOf(t, r.Value)
 	}
 	out := &sdk.CallToolResult{Content: []sdk.Content{}}
-	if text := r.Text(); text != "" && !isMedia(r.Value) {
-		out.Content = append(out.Content, &sdk.TextContent{Text: text})
-	}
-	for _, m := range value.MediaIn(r.Value) {
+	media := value.MediaIn(r.Value)
+	for _, m := range media {
 		out.Content = append(out.Content, mediaContent(m))
+	}
+	if text := r.Text(); text != "" && !isMedia(r.Value) {
+		at := len(media) // after the media, as a first text that is a list of JSON must be structured content, see below
+		if _, isDict := r.Value.(*value.Dict); isDict {
+			at = 0
+		}
+		out.Content = slices.Insert(out.Content, at, sdk.Content(&sdk.TextContent{Text: text}))
 	}
 	if r.Notes != "" { // on its own: a program can parse the first text
 		out.Content = append(out.Content, &sdk.TextContent{Text: r.Notes})
 	}
-	if d, ok := r.Value.(*value.Dict); ok {
-		out.StructuredContent = json.RawMessage(value.FormatJSON(d, ""))
+	if len(media) == 0 || isDeclared(t) {
+		out.StructuredContent = structured(t, r.Value, r.Notes, out.Content)
 	}
 	return out, nil
+}
+
+// structured returns a result as an object, or nil. Gemini CLI takes a first text that is JSON for this object, and refuses the
+// result if it is a number or a list. Claude Code and Codex show the model the object and no other content, so the notes are
+// in it, and a result with media has none.
+func structured(t *tool.Tool, v value.Value, notes string, content []sdk.Content) any {
+	d, isDict := v.(*value.Dict)
+	switch v.(type) {
+	case nil:
+		if t.Returns == nil && !beginsWithJSON(content) { // otherwise it may be declared
+			return nil
+		}
+	case string:
+		if !beginsWithJSON(content) {
+			return nil
+		}
+	}
+	text := `{"result":` + value.FormatJSON(v, "") + `}`
+	if isDict {
+		text = value.FormatJSON(d, "")
+	}
+	if notes != "" && !d.OrEmpty().Has("notes") {
+		text = strings.TrimSuffix(text, "}")
+		if !strings.HasSuffix(text, "{") {
+			text += ","
+		}
+		text += `"notes":` + value.FormatJSON(notes, "") + "}"
+	}
+	return json.RawMessage(text)
+}
+
+// isDeclared reports whether the definition of a tool has the schema of its structured content, which must then be there.
+func isDeclared(t *tool.Tool) bool {
+	d, err := t.Definition(tool.MCP)
+	return err == nil && d.Has("outputSchema")
+}
+
+// beginsWithJSON reports whether the first content is a text that is JSON.
+func beginsWithJSON(content []sdk.Content) bool {
+	if len(content) == 0 {
+		return false
+	}
+	text, is := content[0].(*sdk.TextContent)
+	return is && json.Valid([]byte(text.Text))
 }
 
 // blocksOf returns the content blocks that a tool with [ContentHint] has returned.
@@ -70,6 +120,9 @@ func blocksOf(t *tool.Tool, v value.Value) (*sdk.CallToolResult, error) {
 	if err := json.Unmarshal([]byte(value.FormatJSON(list, "")), out); err != nil {
 		return nil, value.Errorf(value.Invalid, "'%s' has the hint %s, but its result is not a list of content blocks: %w", t.Name, ContentHint, err).
 			WithHint(`return a list such as [{"type": "text", "text": "…"}]`)
+	}
+	if beginsWithJSON(out.Content) {
+		out.StructuredContent = structured(t, out.Content[0].(*sdk.TextContent).Text, "", out.Content)
 	}
 	return out, nil
 }

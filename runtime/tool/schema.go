@@ -47,15 +47,14 @@ func (t *Tool) Definition(f Format) (*value.Dict, error) {
 		WithHint(`use "json-schema", "openai", "anthropic" or "mcp"`)
 }
 
-// mcpDefinition is a Tool of MCP's tools/list. An output schema is given only
-// for objects, the one result that MCP calls structured content. The annotations are the hints of the
+// mcpDefinition is a Tool of MCP's tools/list. The annotations are the hints of the
 // author, as far as what the tool needs does not contradict them: clients ask their users less about a
 // tool that only reads. A wrong hint does no harm for requests that only read, since the host asks for its
 // own approvals in any case.
 func (t *Tool) mcpDefinition(args *value.Dict) *value.Dict {
 	d := value.NewDict("name", t.ModelName(), "title", t.DisplayTitle(), "description", t.Description, "inputSchema", args)
-	if t.Returns != nil && t.Returns.Name == TypeObject && !t.Returns.Nullable {
-		d.Put("outputSchema", t.Returns.JSONSchema())
+	if schema := t.Returns.outputSchema(); schema != nil {
+		d.Put("outputSchema", schema)
 	}
 	changes := slices.ContainsFunc(t.Needs, Capability.changes)
 	d.Put("annotations", value.NewDict(
@@ -66,6 +65,38 @@ func (t *Tool) mcpDefinition(args *value.Dict) *value.Dict {
 		"openWorldHint", t.Hints.OpenWorld || slices.ContainsFunc(t.Needs, Capability.isHTTP),
 	))
 	return d
+}
+
+// outputSchema returns the JSON Schema of what MCP calls the structured content of a result, or nil. It must be an object,
+// so that of a number, a boolean or an array has the result as its field. Other results have none that is sure to be there:
+// a text has one only if it is JSON, and a result with media has none, which any list or dict can have of which nothing is
+// declared.
+func (t *Type) outputSchema() *value.Dict {
+	if t == nil || t.hasMedia() {
+		return nil
+	}
+	switch t.Name {
+	case TypeObject:
+		if !t.Nullable && (len(t.Fields) > 0 || t.Values != nil) {
+			return t.JSONSchema()
+		}
+		return nil
+	case TypeArray:
+		if t.Items == nil {
+			return nil
+		}
+	case TypeNumber, TypeInteger, TypeBoolean, TypeLogical, TypeCharacter:
+	default:
+		return nil
+	}
+	const field = "result"
+	return value.NewDict("type", TypeObject, "properties", value.NewDict(field, t.JSONSchema()), "required", value.List{field})
+}
+
+// hasMedia reports whether the declaration of the type has media.
+func (t *Type) hasMedia() bool {
+	return t != nil && (t.Name == TypeMedia || t.Items.hasMedia() || t.Values.hasMedia() ||
+		slices.ContainsFunc(t.Fields, func(p Param) bool { return p.Type.hasMedia() }))
 }
 
 // ArgsSchema returns the JSON Schema (2020-12) of the tool's arguments.
