@@ -44,7 +44,9 @@ func (s *Server) callTool(ctx context.Context, params *sdk.CallToolRequest) (*sd
 		return failed(err), nil
 	}
 	r.state, r.answers = params.Params.RequestState, params.Params.InputResponses
+	stop := r.client.beats(ctx)
 	reply, err := s.serve(ctx, r)
+	stop()
 	switch {
 	case err != nil:
 		return nil, err

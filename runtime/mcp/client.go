@@ -21,6 +21,7 @@ type client struct {
 	can     *sdk.ClientCapabilities // nil: nothing
 	version string                  // of the protocol
 	token   any                     // with which it wants progress; nil: none
+	pulse   *pulse                  // of this request
 	hears   bool                    // it may want what a tool reports during its call
 	tasks   bool                    // it has declared the extension for tasks
 }
@@ -32,7 +33,7 @@ func clientOf[P interface {
 	can, version, token := r.ClientCapabilities(), r.ProtocolVersion(), r.Params.GetProgressToken()
 	_, logs := r.Params.GetMeta()[sdk.MetaKeyLogLevel]
 	// An older client sets the level of its log lines at any time, also during a call.
-	return client{r.Session, can, version, token, token != nil || logs || version < stateless, hasTasks(can)}
+	return client{r.Session, can, version, token, &pulse{}, token != nil || logs || version < stateless, hasTasks(can)}
 }
 
 // hasTasks reports whether a client has declared the extension for tasks.
@@ -49,11 +50,7 @@ func hasTasks(can *sdk.ClientCapabilities) bool {
 func (c client) notify(ctx context.Context, name string, e tool.Event) {
 	switch report := e.Data.(type) {
 	case tool.Progress:
-		if c.token != nil {
-			_ = c.session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ // who has gone needs no progress
-				ProgressToken: c.token, Message: report.Message, Progress: report.Done, Total: report.Total,
-			})
-		}
+		c.progress(ctx, report)
 	case tool.Log:
 		_ = c.session.Log(ctx, &sdk.LoggingMessageParams{Level: "info", Logger: name, Data: report.Message})
 	}

@@ -37,7 +37,9 @@ func (s *Server) getPrompt(ctx context.Context, params *sdk.GetPromptRequest) (*
 	}
 	r.call.Texts = true
 	r.state, r.answers = params.Params.RequestState, params.Params.InputResponses
+	stop := r.client.beats(ctx)
 	reply, err := s.serve(ctx, r)
+	stop()
 	switch {
 	case err != nil:
 		return nil, err
