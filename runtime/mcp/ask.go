@@ -113,17 +113,14 @@ func keyOf(q *tool.Question) string {
 // stepOf names a question among all questions of its run.
 func stepOf(q *tool.Question) string { return strings.TrimPrefix(q.ID, q.Run+":") }
 
-// inputOf returns a question as an input request. ok is false if it is too long for a form.
+// inputOf returns a question as an input request. ok is false if a form cannot show it in full.
 func inputOf(q *tool.Question) (input sdk.InputRequest, ok bool) {
 	if isOurs(q) {
 		return clientInput(q), true
 	}
-	text, ok := messageOf(q)
+	text, ok := formText(q)
 	if isForm(q) {
 		return &sdk.ElicitParams{Mode: "form", Message: text, RequestedSchema: json.RawMessage(value.FormatJSON(q.Form, ""))}, ok
-	}
-	if later := laterHint(q); len(text)+len(later) <= maxMessage { // the form itself approves once
-		text += later
 	}
 	field, schema := fieldOf(q)
 	fields := map[string]any{field: schema}

@@ -126,3 +126,35 @@ func TestFormOfRules(t *testing.T) {
 		t.Errorf("with many rules, the form has %d bytes", len(text))
 	}
 }
+
+// TestLongForm checks that a form with a diff is short and ends with the tool and the files, that a short form has no such end,
+// and that a diff of which a form could show only a part waits for a person at the terminal.
+func TestLongForm(t *testing.T) {
+	t.Parallel()
+	change := func(lines int) *tool.Question {
+		after := strings.Repeat("a line\n", lines)
+		q := &tool.Question{Kind: tool.QuestionApproval, Tool: "tidy", Why: "the call changes files", Args: value.NewDict("all", strings.Repeat("x", 3000))}
+		for _, path := range []string{"a.md", "b.md", "c.md", "d.md"}[:min(4, 1+lines/10)] {
+			q.Changes = append(q.Changes, tool.Change{Path: path, After: tool.FileState{Exists: true, Hash: tool.HashBytes([]byte(after)), Data: []byte(after)}})
+		}
+		return q
+	}
+	message := func(q *tool.Question) (string, bool) {
+		input, ok := inputOf(q)
+		return input.(*sdk.ElicitParams).Message, ok
+	}
+	if text, ok := message(change(2)); !ok || strings.Count(text, "tidy") != 1 || strings.Count(text, "a line") != 2 {
+		t.Errorf("a short form is %q, %v", text, ok)
+	}
+	text, ok := message(change(15))
+	if !ok || strings.Count(text, "+ a line") != 30 || !strings.HasSuffix(text, "\n\ntool: tidy\nfile: a.md\nfile: b.md") || strings.Contains(text, "xxx") {
+		t.Errorf("a long form is %q, %v", text, ok)
+	}
+	q := change(60)
+	if text, ok := message(q); ok || !strings.HasSuffix(text, "\ntool: tidy\nfile: a.md\nfile: b.md\nfile: c.md\nand 1 more files") {
+		t.Errorf("a diff with more lines than a form shows: %q, %v", text, ok)
+	}
+	if text, ok := messageOf(q); !ok || strings.Count(text, "+ a line") != 240 {
+		t.Errorf("the text of the parked call is %q, %v", text, ok)
+	}
+}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/internal/review"
@@ -13,21 +14,67 @@ import (
 // person approves must be shown in full, and forms of clients are small.
 const maxMessage = 8 << 10
 
-// messageOf returns a question as a text for a form, with what a yes allows. ok is false if
-// the text is too long.
+// messageOf returns a question as a text, with what a yes allows. ok is false if the text is too long.
 func messageOf(q *tool.Question) (text string, ok bool) {
+	text, _ = reviewText(q, true)
+	return text, len(text) <= maxMessage
+}
+
+// formText returns a question as a text for a form. It leaves out what a yes does not do. ok is false if it leaves out anything
+// else, such as a part of a long diff: a person must see that before a yes, and a form cannot show it on request.
+func formText(q *tool.Question) (text string, ok bool) {
+	text, hidden := reviewText(q, false)
+	if later := laterHint(q); !isForm(q) && len(text)+len(later) <= maxMessage { // the form itself approves once
+		text += later
+	}
+	if strings.Count(text, "\n") > closingAfter {
+		text += closing(q)
+	}
+	return text, !hidden && len(text) <= maxMessage
+}
+
+// closingAfter is how many lines a form has at least that ends with what it is about: some clients show only the first
+// lines of a form, and others only the last.
+const closingAfter = 12
+
+// closing returns the last lines of a long form: the tool, and the files that it changes.
+func closing(q *tool.Question) string {
 	if q.Kind == tool.QuestionAsk || q.Kind == tool.QuestionConfirm {
-		text = visible.Text(q.Text)
-		return text, len(text) <= maxMessage
+		return ""
+	}
+	text := "\n\ntool: " + visible.Line(q.Tool)
+	if q.Func != "" {
+		text += ", " + visible.Line(q.Func)
+	}
+	const most = 3
+	for i, c := range q.Changes {
+		if i == most {
+			return text + "\nand " + strconv.Itoa(len(q.Changes)-most) + " more files"
+		}
+		text += "\nfile: " + visible.Line(c.Path)
+	}
+	return text
+}
+
+// reviewText returns the text of a question, or with all everything that is known of it. hidden reports whether something is left
+// out that must be seen before a yes.
+func reviewText(q *tool.Question, all bool) (text string, hidden bool) {
+	if q.Kind == tool.QuestionAsk || q.Kind == tool.QuestionConfirm {
+		return visible.Text(q.Text), false
 	}
 	r := review.Of(q, &review.About{})
-	rows, _ := r.Rows(math.MaxInt32, true) // the client folds long lines
+	rows, left := r.Rows(math.MaxInt32, all) // the client folds long lines
 	var b strings.Builder
 	b.WriteString(r.Title + "\ntool: " + visible.Line(r.Subject))
 	for i := range rows {
-		b.WriteString("\n" + rowText(&rows[i]))
+		switch row := &rows[i]; {
+		case row.Kind != review.HiddenRow:
+			b.WriteString("\n" + rowText(row))
+		case row.Label == "": // it stands for lines that are cut
+			b.WriteString("\n…")
+		}
 	}
-	return b.String(), b.Len() <= maxMessage
+	return b.String(), left.Any()
 }
 
 // signs begin the lines of a diff.
