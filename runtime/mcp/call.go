@@ -61,6 +61,9 @@ func (s *Server) callTool(ctx context.Context, params *sdk.CallToolRequest) (*sd
 	if err != nil {
 		return failed(err), nil
 	}
+	if r.client.showsAll() && !isDeclared(r.tool) { // otherwise it must be there
+		out.StructuredContent = nil
+	}
 	return out, nil
 }
 

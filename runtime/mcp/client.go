@@ -4,6 +4,7 @@ package mcp
 
 import (
 	"context"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -34,6 +35,12 @@ func clientOf[P interface {
 	_, logs := r.Params.GetMeta()[sdk.MetaKeyLogLevel]
 	// An older client sets the level of its log lines at any time, also during a call.
 	return client{r.Session, can, version, token, &pulse{}, token != nil || logs || version < stateless, hasTasks(can)}
+}
+
+// showsAll reports whether the client shows its model a result as it is, with the text and the same data as structured content.
+func (c client) showsAll() bool {
+	params := c.session.InitializeParams()
+	return params != nil && params.ClientInfo != nil && strings.HasPrefix(params.ClientInfo.Name, "@cline/")
 }
 
 // hasTasks reports whether a client has declared the extension for tasks.

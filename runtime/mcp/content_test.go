@@ -165,3 +165,20 @@ func jsonText(t *testing.T, v any) []byte {
 	}
 	return text
 }
+
+// TestShowsAll has a client that shows its model all of a result: it does not get the same data twice, unless the definition of
+// the tool promises the structured content.
+func TestShowsAll(t *testing.T) {
+	b := serve(t, nil)
+	_ = b.host.Register(cassidy.Tool{Name: "numbers", Description: "Return a list."}, func(context.Context, *value.Dict) (value.Value, error) {
+		return value.List{int64(1)}, nil
+	})
+	for client, want := range map[string]string{"@cline/core": `null, {"letters":1}`, "another": `{"result":[1]}, {"letters":1}`} {
+		c := b.connectAs(t, client)
+		_, numbers := call(t, c, "numbers", nil)
+		_, measure := call(t, c, "measure", map[string]any{"text": "x"})
+		if got := string(jsonText(t, numbers.StructuredContent)) + ", " + string(jsonText(t, measure.StructuredContent)); got != want {
+			t.Errorf("%s got %s, want %s", client, got, want)
+		}
+	}
+}

@@ -161,6 +161,17 @@ func (b *bench) connect(t *testing.T, o *sdk.ClientOptions) *sdk.ClientSession {
 // connectAt connects a client of a version of the protocol.
 func (b *bench) connectAt(t *testing.T, o *sdk.ClientOptions, version string) *sdk.ClientSession {
 	t.Helper()
+	return b.connectClient(t, "test", o, version)
+}
+
+// connectAs connects a client with a name.
+func (b *bench) connectAs(t *testing.T, name string) *sdk.ClientSession {
+	t.Helper()
+	return b.connectClient(t, name, nil, "2025-11-25")
+}
+
+func (b *bench) connectClient(t *testing.T, name string, o *sdk.ClientOptions, version string) *sdk.ClientSession {
+	t.Helper()
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
 	ended := make(chan error, 1)
@@ -168,7 +179,7 @@ func (b *bench) connectAt(t *testing.T, o *sdk.ClientOptions, version string) *s
 		ended <- b.server.ServeStdio(context.Background(), in, out)
 		_ = out.Close()
 	}()
-	c := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o)
+	c := sdk.NewClient(&sdk.Implementation{Name: name, Version: "1"}, o)
 	session, err := c.Connect(t.Context(), &sdk.IOTransport{Reader: fromServer, Writer: toServer}, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
