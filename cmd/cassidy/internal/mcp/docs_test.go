@@ -16,11 +16,8 @@ func TestDocs(t *testing.T) {
 	}
 	c := &command{App: app.New(&app.World{Env: os.LookupEnv})}
 	for _, client := range c.clients() {
-		entry := client.form.entry("/home/you/go/bin/cassidy", []string{"--dir", "/home/you/project", "mcp", "serve"})
-		language := "json"
-		if client.form.toml {
-			language = "toml"
-		}
+		entry := client.form.entry("/home/you/go/bin/cassidy", []string{"--dir", "/home/you/project", "mcp", "serve"}, nil)
+		language := map[format]string{jsonFile: "json", tomlFile: "toml", yamlFile: "yaml"}[client.form.format]
 		snippet := client.form.snippet(serverName, entry)
 		if !strings.Contains(string(text), "```"+language+"\n"+snippet+"```\n") {
 			t.Errorf("docs/mcp.md does not show the entry of %s:\n%s", client.title, snippet)

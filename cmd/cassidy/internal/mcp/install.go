@@ -47,13 +47,12 @@ func installCommand(c *command) *cli.Command {
 
 // An installation is the server in the settings of one client.
 type installation struct {
-	client   mcpClient
-	name     string      // of the server
-	file     string      // that is changed
-	shown    string      // its name for people
-	project  string      // the folder that the file must be in; "" for the user's own file
-	entry    *value.Dict // what the settings have of the server
-	replaces bool        // the settings have another server of the name
+	client  mcpClient
+	name    string      // of the server
+	file    string      // that is changed; "" if only a command of the client can
+	shown   string      // its name for people
+	project string      // the folder that the file must be in; "" for the user's own file
+	entry   *value.Dict // what is started
 }
 
 func (c *command) install(ctx *cli.Context) error {
@@ -61,13 +60,17 @@ func (c *command) install(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if in.file == "" {
+		return c.printCommand(in, ctx.Bool("print"))
+	}
 	snippet := in.client.form.snippet(in.name, in.entry)
 	if ctx.Bool("print") {
 		return c.printSnippet(in, snippet)
 	}
-	changed, err := in.write()
-	if errors.Is(err, errUnclear) {
-		c.Note("%s has comments, or another server with the name %s, so it was not changed; to choose another name: --name NAME", in.shown, in.name)
+	done, changed, err := in.write()
+	var unclear unclearError
+	if errors.As(err, &unclear) {
+		c.Note("%s was not changed, because %s", in.shown, unclear)
 		return c.printSnippet(in, snippet)
 	}
 	if err != nil {
@@ -76,17 +79,55 @@ func (c *command) install(ctx *cli.Context) error {
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("client", in.client.name, "file", in.file, "changed", changed))
 	}
-	if !changed {
+	switch {
+	case !changed:
 		c.Did("%s has the server already", in.shown)
-		return nil
-	}
-	if in.replaces {
+	case done.replaces:
 		c.Did("replaced the server %s in %s; to keep both, choose another name: --name NAME", in.name, in.shown)
-	} else {
+	case done.had:
+		c.Did("updated the server %s in %s", in.name, in.shown)
+	default:
 		c.Did("added the server to %s", in.shown)
 	}
-	c.Note("next: %s", in.client.then)
+	c.printNext(in)
 	return nil
+}
+
+// printNext prints what to do next. What is to be copied is alone on its line.
+func (c *command) printNext(in *installation) {
+	if c.Quiet {
+		return
+	}
+	for i, line := range in.client.next(in.name) {
+		switch code, copied := strings.CutPrefix(line, "\t"); {
+		case copied:
+			c.LogWhole(code)
+		case i == 0:
+			c.Note("next: %s", line)
+		default:
+			c.Note("%s", line)
+		}
+	}
+}
+
+// printCommand prints the command of the client that adds the server to the user's settings, alone on its line. It is an error
+// unless no more was wanted.
+func (c *command) printCommand(in *installation, wanted bool) error {
+	e := value.Errorf(value.Invalid, "cassidy cannot change your personal settings of %s", in.client.title)
+	line := in.client.byUser(in.name, in.entry)
+	switch {
+	case c.JSON && wanted:
+		return c.PrintJSON(value.NewDict("client", in.client.name, "command", line))
+	case c.JSON:
+		return e.WithHint("type: %s", line)
+	case wanted:
+		c.Note("to type in a terminal:")
+	}
+	c.PrintData(line + "\n")
+	if wanted {
+		return nil
+	}
+	return e.WithHint("type the command above; or omit --user, to add the server to %s in this project", in.client.project)
 }
 
 // printSnippet prints what to add, and where.
@@ -138,10 +179,11 @@ func (c *command) installation(ctx *cli.Context) (*installation, error) {
 	if words := app.Words(ctx.StringSlice("tools")); len(words) > 0 {
 		args = append(args, "--tools", strings.Join(words, ","))
 	}
-	in.entry = in.client.form.entry(program, args)
+	var env *value.Dict
 	if home, _ := c.Env("CASSIDY_HOME"); home != "" { // clients do not pass it on
-		in.entry.Put(in.client.form.env, value.NewDict("CASSIDY_HOME", home))
+		env = value.NewDict("CASSIDY_HOME", home)
 	}
+	in.entry = in.client.form.entry(program, args, env)
 	return in, in.place(root, ctx.Bool("user"), c.Env)
 }
 
@@ -152,8 +194,7 @@ func (in *installation) place(root string, user bool, env func(string) (string, 
 		return nil
 	}
 	if in.client.user == "" {
-		return value.Errorf(value.Invalid, "cassidy cannot change your personal settings of %s", in.client.title).
-			WithHint("type: %s; or omit --user, to add the server to %s in this project", in.client.byUser(in.name, in.entry), in.client.project)
+		return nil
 	}
 	in.shown = in.client.user
 	rest, below := strings.CutPrefix(filepath.ToSlash(in.client.user), "~/")
@@ -172,32 +213,34 @@ func (in *installation) place(root string, user bool, env func(string) (string, 
 	return nil
 }
 
-// errUnclear reports a file that cannot be changed without losing something.
-var errUnclear = errors.New("not plain JSON")
-
 // maxSettings is the size of the largest file of settings that is changed, in bytes.
 const maxSettings = 8 << 20
 
 // write adds the server to the file. changed is false if the file has it already.
-func (in *installation) write() (changed bool, err error) {
+func (in *installation) write() (done edit, changed bool, err error) {
 	if err := in.check(); err != nil {
-		return false, err.WithHint("see what to add: cassidy mcp install %s --print", in.client.name)
+		return done, false, err.WithHint("see what to add: cassidy mcp install %s --print", in.client.name)
 	}
 	before, err := os.ReadFile(in.file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, value.Errorf(value.Failed, "read %s: %w", in.shown, err)
+		return done, false, value.Errorf(value.Failed, "read %s: %w", in.shown, err)
 	}
 	if len(before) > maxSettings {
-		return false, value.Errorf(value.Limit, "%s is larger than %d MB", in.shown, maxSettings>>20).WithHint("to print the entry to add: cassidy mcp install %s --print", in.client.name)
+		return done, false, value.Errorf(value.Limit, "%s is larger than %d MB", in.shown, maxSettings>>20).WithHint("to print the entry to add: cassidy mcp install %s --print", in.client.name)
 	}
-	after, err := in.added(string(before))
-	if err != nil || after == string(before) {
-		return false, err
+	done, err = in.client.form.edited(string(before), in.name, in.entry)
+	var unclear unclearError
+	if err != nil && !errors.As(err, &unclear) {
+		return done, false, value.Errorf(value.Invalid, "%s was not changed: %w", in.shown, err).
+			WithHint("correct the file; or print the entry, to add it yourself: cassidy mcp install %s --print", in.client.name)
 	}
-	if err := replaceFile(in.file, []byte(after)); err != nil {
-		return false, value.Errorf(value.Failed, "write %s: %w", in.shown, err).WithHint("to print the entry to add: cassidy mcp install %s --print", in.client.name)
+	if err != nil || done.text == string(before) {
+		return done, false, err
 	}
-	return true, nil
+	if err := replaceFile(in.file, []byte(done.text)); err != nil {
+		return done, false, value.Errorf(value.Failed, "write %s: %w", in.shown, err).WithHint("to print the entry to add: cassidy mcp install %s --print", in.client.name)
+	}
+	return done, true, nil
 }
 
 // check refuses a file of a project that is elsewhere: the project may have links of an untrusted author.
@@ -222,56 +265,6 @@ func isBelow(file, folder string) bool {
 		}
 	}
 	return false
-}
-
-// added returns the settings with the server.
-func (in *installation) added(before string) (string, error) {
-	f := &in.client.form
-	if f.toml {
-		return in.addedTOML(before)
-	}
-	settings := &value.Dict{}
-	if strings.TrimSpace(before) != "" && settings.UnmarshalJSON([]byte(before)) != nil {
-		return "", errUnclear
-	}
-	servers := settings
-	for _, key := range f.path {
-		inner, has := servers.Get(key)
-		d, isDict := inner.(*value.Dict)
-		if has && !isDict {
-			return "", errUnclear
-		}
-		if !has {
-			d = &value.Dict{}
-			servers.Put(key, d)
-		}
-		servers = d
-	}
-	old, has := servers.Get(in.name)
-	if has && value.Equal(old, in.entry) {
-		return before, nil
-	}
-	in.replaces = has
-	servers.Put(in.name, in.entry)
-	return value.FormatJSON(settings, "  ") + "\n", nil
-}
-
-// addedTOML appends the table of the server, unless there is one: TOML is not rewritten.
-func (in *installation) addedTOML(before string) (string, error) {
-	table := in.client.form.snippet(in.name, in.entry)
-	name, _, _ := strings.Cut(table, "\n")
-	switch {
-	case strings.Contains(before, table):
-		return before, nil
-	case strings.Contains(before, name):
-		return "", errUnclear
-	case before != "" && !strings.HasSuffix(before, "\n"):
-		before += "\n"
-	}
-	if before != "" {
-		before += "\n"
-	}
-	return before + table, nil
 }
 
 // replaceFile writes a file of settings, whose folder may not exist.
