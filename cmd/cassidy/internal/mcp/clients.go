@@ -69,7 +69,7 @@ func (c *command) clients() []mcpClient {
 		{"gemini", "Gemini CLI", ".gemini/settings.json", "~/.gemini/settings.json", plain, geminiNext, nil},
 		{"qwen", "Qwen Code", ".qwen/settings.json", "~/.qwen/settings.json", plain, qwenNext, nil},
 		{"cline", "Cline", "", "~/.cline/data/settings/cline_mcp_settings.json", form{path: []string{"mcpServers"}, entry: clineEntry, more: value.NewDict("timeout", callTimeout)}, lines("restart Cline"), nil},
-		{"continue", "Continue", ".continue/mcpServers/cassidy.yaml", "~/.continue/config.yaml", form{format: yamlFile, path: []string{"mcpServers"}, entry: typedEntry("type", "stdio")}, lines("restart Continue, and choose the mode Agent: it has no tools in the others"), nil},
+		{"continue", "Continue", ".continue/mcpServers/cassidy.yaml", "~/.continue/config.yaml", form{format: yamlFile, path: []string{"mcpServers"}, entry: typedEntry("type", "stdio")}, lines("restart Continue, and choose the mode Agent, since it has no tools in the others; the command line cn reads only the file with --user"), nil},
 	}
 }
 
