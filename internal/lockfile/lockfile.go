@@ -114,7 +114,7 @@ func toolOf(f *trust.File, texts map[string]string) (t Tool, err error) {
 	if t.Content, err = digestOf(texts, names...); err != nil {
 		return t, err
 	}
-	definition, err := f.Tool.Tool.Definition(tool.MCP)
+	definition, err := f.Tool.Tool.Definition(tool.Locked)
 	if err != nil {
 		return t, err
 	}

@@ -196,11 +196,14 @@ func (c Capability) Acts() bool {
 	return !ok || r.power&acts != 0 || c.Name == "env" && (c.Target == "" || namesSecret(c.Target)) // every variable, and so every secret among them
 }
 
+// onlyReads reports whether the capability is to run a program that only reads: without shell:sh, that is true of
+// git, too.
+func (c Capability) onlyReads() bool {
+	return c.Name == "shell" && (c.Target == "git" || c.Target == "ps")
+}
+
 // changes reports whether the capability lets a tool change something.
 func (c Capability) changes() bool {
-	if c.Name == "shell" && (c.Target == "git" || c.Target == "ps") {
-		return false // without shell:sh, only the forms of git that read are allowed
-	}
 	r, ok := ruleFor(c.Name)
 	return !ok || r.power&changes != 0
 }

@@ -15,9 +15,11 @@ const (
 	OpenAI     Format = "openai"      // platform.openai.com/docs/guides/function-calling
 	Anthropic  Format = "anthropic"   // docs.anthropic.com/en/docs/build-with-claude/tool-use
 	MCP        Format = "mcp"         // modelcontextprotocol.io, tools/list
+	// Locked is the format whose hash a lock of a project keeps. It never changes.
+	Locked Format = "locked"
 )
 
-// Formats lists the forms of a definition.
+// Formats lists the formats of a definition for models and clients.
 func Formats() []Format { return []Format{JSONSchema, OpenAI, Anthropic, MCP} }
 
 // Definition returns the tool's definition in a format. An unknown format is an error of
@@ -41,6 +43,8 @@ func (t *Tool) Definition(f Format) (*value.Dict, error) {
 		return value.NewDict("name", t.ModelName(), "description", t.Description, "input_schema", args), nil
 	case MCP:
 		return t.mcpDefinition(args), nil
+	case Locked:
+		return t.lockedDefinition(args), nil
 	}
 	names := value.Map(Formats(), func(f Format) string { return string(f) })
 	return nil, value.Errorf(value.Invalid, "unknown format %q%s", f, value.DidYouMean(string(f), names)).
@@ -56,14 +60,25 @@ func (t *Tool) mcpDefinition(args *value.Dict) *value.Dict {
 	if schema := t.Returns.outputSchema(); schema != nil {
 		d.Put("outputSchema", schema)
 	}
-	changes := slices.ContainsFunc(t.Needs, Capability.changes)
-	d.Put("annotations", value.NewDict(
-		"title", t.DisplayTitle(),
-		"readOnlyHint", t.Hints.ReadOnly && !changes,
-		"destructiveHint", changes || t.Risky && len(t.Needs) == 0 && !t.Hints.ReadOnly, // a handler in Go may do anything
-		"idempotentHint", t.Hints.Idempotent,
-		"openWorldHint", t.Hints.OpenWorld || slices.ContainsFunc(t.Needs, Capability.isHTTP),
-	))
+	changes := slices.ContainsFunc(t.Needs, func(c Capability) bool { return c.changes() && !c.onlyReads() })
+	risky := t.Risky && len(t.Needs) == 0 && !t.Hints.ReadOnly // a handler in Go may do anything
+	d.Put("annotations", t.annotations(t.Hints.ReadOnly && !changes, changes || risky))
+	return d
+}
+
+func (t *Tool) annotations(readOnly, destructive bool) *value.Dict {
+	return value.NewDict("title", t.DisplayTitle(), "readOnlyHint", readOnly, "destructiveHint", destructive, "idempotentHint", t.Hints.Idempotent,
+		"openWorldHint", t.Hints.OpenWorld || slices.ContainsFunc(t.Needs, Capability.isHTTP))
+}
+
+// lockedDefinition is what locks have hashed since their first version.
+func (t *Tool) lockedDefinition(args *value.Dict) *value.Dict {
+	d := value.NewDict("name", t.ModelName(), "title", t.DisplayTitle(), "description", t.Description, "inputSchema", args)
+	if t.Returns != nil && t.Returns.Name == TypeObject && !t.Returns.Nullable {
+		d.Put("outputSchema", t.Returns.JSONSchema())
+	}
+	changes := t.Risky || slices.ContainsFunc(t.Needs, Capability.changes)
+	d.Put("annotations", t.annotations(t.Hints.ReadOnly && !changes, changes))
 	return d
 }
 
