@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -84,7 +83,7 @@ func (b *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("You are not signed in. You can close this page.\n"))
 		return
 	}
-	b.result <- &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: strings.TrimSuffix(q.Get("iss"), "/")}
+	b.result <- &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}
 	_, _ = w.Write([]byte("You are signed in. You can close this page.\n"))
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -49,6 +50,23 @@ func guardedClient(server *url.URL) *http.Client {
 type guard struct {
 	server *url.URL
 	own    *http.Transport // of requests to the server
+
+	mu     sync.Mutex
+	issuer string // the name of the authorization server as it was, if a slash was removed from it
+}
+
+// issued returns the name of an issuer in the answer to a sign-in as the metadata has it now. It must be the
+// name that the metadata had, to the character (RFC 9207, section 2.4).
+func (g *guard) issued(name string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if name == g.issuer {
+		return strings.TrimSuffix(name, "/")
+	}
+	if name+"/" == g.issuer {
+		return g.issuer // is refused, since it is not the name
+	}
+	return name
 }
 
 // transport returns what connects to one host. A connection is checked for its host, so each host
@@ -82,7 +100,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); req.Method == http.MethodGet && kind == "application/json" {
-		return withoutSlashes(resp)
+		return g.withoutSlashes(resp)
 	}
 	if !own {
 		resp.Body = &limited{io.LimitReader(resp.Body, maxBody), resp.Body}
@@ -93,7 +111,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 // withoutSlashes removes the final slash of the names of authorization servers from metadata, as all MCP
 // servers of Google have it: it is removed before an address is made of the name (RFC 8414, section 3.1),
 // and the other uses of the name are compared with it.
-func withoutSlashes(resp *http.Response) (*http.Response, error) {
+func (g *guard) withoutSlashes(resp *http.Response) (*http.Response, error) {
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err != nil {
@@ -112,8 +130,14 @@ func withoutSlashes(resp *http.Response) (*http.Response, error) {
 					d.Put("authorization_servers", value.List(value.Map(list, trim)))
 				}
 			}
-			if issuer, ok := d.Get("issuer"); ok {
-				d.Put("issuer", trim(issuer))
+			if issuer := d.Text("issuer"); issuer != "" {
+				g.mu.Lock()
+				g.issuer = ""
+				if strings.HasSuffix(issuer, "/") {
+					g.issuer = issuer
+				}
+				g.mu.Unlock()
+				d.Put("issuer", strings.TrimSuffix(issuer, "/"))
 			}
 			text = []byte(value.FormatJSON(d, ""))
 		}

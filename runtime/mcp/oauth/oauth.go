@@ -245,7 +245,11 @@ func (h *Handler) fetch(ctx context.Context, back *callback, address string) (*a
 	if err := h.opts.Show(ctx, address); err != nil {
 		return nil, err
 	}
-	return back.wait(ctx)
+	r, err := back.wait(ctx)
+	if g, ok := h.client.Transport.(*guard); ok && err == nil {
+		r.Iss = g.issued(r.Iss)
+	}
+	return r, err
 }
 
 // keep stores a new token. It is called with the token of a sign-in.
