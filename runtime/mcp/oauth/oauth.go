@@ -25,6 +25,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/web"
 )
 
 // Options are what a Handler signs in with.
@@ -67,7 +68,7 @@ type Handler struct {
 // used: it must begin with https:, unless its host is this machine.
 func New(o Options) (*Handler, error) {
 	u, err := url.Parse(o.Server)
-	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
+	if err != nil || !web.AllowedServer(u) {
 		return nil, value.Errorf(value.Invalid, "the URL of the server %s should begin with https: (http: is allowed only for this machine)", o.Name)
 	}
 	if o.Now == nil {
@@ -95,7 +96,7 @@ func (h *Handler) TokenSource(context.Context) (oauth2.TokenSource, error) {
 // of [auth.OAuthHandler].
 func (h *Handler) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	defer resp.Body.Close()
-	if !sameOrigin(req.URL, h.server) {
+	if !web.SameOrigin(req.URL, h.server) {
 		return value.Errorf(value.Denied, "the server %s redirects to %s: the token is not sent to another host", h.opts.Name, req.URL.Host)
 	}
 	challenges, err := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate"))
@@ -238,7 +239,7 @@ func (h *Handler) config(back *callback, before *record) *auth.AuthorizationCode
 // fetch shows the address where a person signs in, and waits for the browser to come back.
 func (h *Handler) fetch(ctx context.Context, back *callback, address string) (*auth.AuthorizationResult, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.User != nil || !allowedScheme(h.server, u) {
+	if err != nil || u.User != nil || !web.AllowedScheme(h.server, u) {
 		return nil, value.Errorf(value.Denied, "the sign-in at %s failed: the address of its authorization server is invalid or does not use HTTPS", h.opts.Name)
 	}
 	back.expect(u.Query().Get("state"))
@@ -246,8 +247,8 @@ func (h *Handler) fetch(ctx context.Context, back *callback, address string) (*a
 		return nil, err
 	}
 	r, err := back.wait(ctx)
-	if g, ok := h.client.Transport.(*guard); ok && err == nil {
-		r.Iss = g.issued(r.Iss)
+	if t, ok := h.client.Transport.(*transport); ok && err == nil {
+		r.Iss = t.issued(r.Iss)
 	}
 	return r, err
 }

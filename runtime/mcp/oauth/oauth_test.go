@@ -428,42 +428,6 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func TestAllows(t *testing.T) {
-	for _, c := range []struct {
-		server, host, address string
-		want                  bool
-	}{
-		{"https://a.example", "as.example", "8.8.8.8:443", true},
-		{"https://a.example", "as.example", "127.0.0.1:443", false},
-		{"https://a.example", "a.example", "127.0.0.1:443", false}, // a name that leads to this machine
-		{"https://a.example", "localhost", "127.0.0.1:443", false},
-		{"https://a.example", "as.example", "10.0.0.1:443", false},
-		{"https://a.example", "a.example", "10.0.0.1:443", true}, // in the user's own network
-		{"https://a.example", "a.example", "169.254.169.254:443", false},
-		{"https://169.254.169.254", "169.254.169.254", "169.254.169.254:443", false},
-		{"https://a.example", "as.example", "[::ffff:10.0.0.1]:443", false},
-		{"https://a.example", "as.example", "[fe80::1]:443", false},
-		{"http://localhost:1", "127.0.0.1", "127.0.0.1:2", true},
-		{"http://127.0.0.1:1", "as.example", "127.0.0.1:2", false},
-		{"http://localhost:1", "as.example", "10.0.0.1:2", false},
-		{"https://a.example", "as.example", "nonsense", false},
-	} {
-		u, _ := url.Parse(c.server)
-		if err := (&guard{server: u}).allows(c.host, c.address); (err == nil) != c.want {
-			t.Errorf("for %s, %s at %s: %v, want allowed: %v", c.server, c.host, c.address, err, c.want)
-		}
-	}
-	g := &guard{server: &url.URL{Scheme: "https", Host: "a.example"}}
-	for host, want := range map[string]string{
-		"a.example":  "request not sent: the address of a.example belongs to this machine",
-		"as.example": "request not sent: the server at a.example leads to as.example, which belongs to this machine",
-	} {
-		if err := g.allows(host, "127.0.0.1:443"); err == nil || err.Error() != want {
-			t.Errorf("%s at this machine: %v, want %s", host, err, want)
-		}
-	}
-}
-
 // TestClientReaches asks the client itself for addresses that a server may name.
 func TestClientReaches(t *testing.T) {
 	h := newHandler(t, Options{Name: "a", Server: "https://a.example/mcp", Dir: t.TempDir()})
