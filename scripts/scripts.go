@@ -47,12 +47,12 @@ func Workflow(name string) string { return filled(read("templates/workflow.star"
 // filled returns the text of a template for a name.
 func filled(text, name string) string {
 	key := strings.ReplaceAll(name, "-", "_")
-	return strings.NewReplacer("my_tool", function(key), "my-tool", name, "My Tool", title(key)).Replace(text)
+	return strings.NewReplacer("my_tool", Function(key), "my-tool", name, "My Tool", title(key)).Replace(text)
 }
 
-// function returns the name of a tool's function: the tool's name, unless that is
+// Function returns the name of a tool's function: the tool's name, unless that is
 // reserved in the language or the template.
-func function(key string) string {
+func Function(key string) string {
 	if slices.Contains(taken, key) {
 		return key + "_tool"
 	}
