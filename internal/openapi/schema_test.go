@@ -1,0 +1,50 @@
+package openapi
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// TestKinds checks the type, the fields and the example of schemas.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		`{"type": "string", "minLength": 2, "maxLength": 5, "pattern": "^a+$"}`:     `str|min_length = 2, max_length = 5, pattern = "^a+$"|"aa"`,
+		`{"type": "string", "pattern": "^[A-Z]{2}-[0-9]{3}$"}`:                      `str|pattern = "^[A-Z]{2}-[0-9]{3}$"|"AA-000"`,
+		`{"type": "string", "pattern": "^(?=a)b"}`:                                  `str||"text"`, // RE2 has no lookahead
+		`{"type": "string", "pattern": "^$", "minLength": 3}`:                       `str|min_length = 3|"text"`,
+		`{"type": "string", "enum": ["a", "b", null, 1], "nullable": true}`:         `str | None|enum = ["a", "b"]|"a"`,
+		`{"type": "string", "format": "date", "default": "{{secret:A}}"}`:           `str||"2026-01-02"`,
+		`{"type": "integer", "minimum": 5, "exclusiveMinimum": true, "maximum": 9}`: `int|min = 6, max = 9|6`,
+		`{"type": "integer", "exclusiveMaximum": 0}`:                                `int|max = -1|-1`,
+		`{"type": "integer", "minimum": 9, "maximum": 5}`:                           `int||1`,
+		`{"type": "number", "example": 2.5}`:                                        `float||2.5`,
+		`{"type": "number", "example": "much"}`:                                     `float||1`,
+		`{"type": "boolean"}`:                                                       `bool||True`,
+		`{"type": ["string", "null"]}`:                                              `str | None||"text"`,
+		`{"type": ["string", "integer"]}`:                                           `any||"text"`,
+		`{"anyOf": [{"type": "integer"}, {"type": "null"}]}`:                        `int | None||1`,
+		`{"oneOf": [{"type": "integer"}, {"type": "string"}]}`:                      `any||1`,
+		`{"const": "x"}`: `str|enum = ["x"]|"x"`,
+		`true`:           `any||"text"`,
+		`{"type": "array", "minItems": 2, "items": {"type": "integer", "minimum": 3}}`:                                                         `list[int]|min_length = 2, items = param("integer", min = 3)|[3, 3]`,
+		`{"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}}`:                                              `list|items = param("object", properties = {"a": param("string", required = False)})|[{"a": "text"}]`,
+		`{"allOf": [{"type": "object", "required": ["b"], "properties": {"a": {}}}, {"properties": {"b": {"type": "string", "title": "B"}}}]}`: `dict|properties = {"b": param("string", "B"), "a": param("any", required = False)}|{"a": "text", "b": "text"}`,
+		`{"allOf": [{"properties": {"b": {"type": "string"}}}], "required": ["b"]}`:                                                            `dict|properties = {"b": param("string")}|{"b": "text"}`,
+		`{"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": true}`:                                            `dict||{}`,
+	} {
+		var s openapi3.SchemaRef
+		if err := json.Unmarshal([]byte(schema), &s); err != nil {
+			t.Fatal(err)
+		}
+		k := newReader().kind(&s, 1)
+		k.settle()
+		got := k.annotation() + "|" + strings.Join(k.fields(""), ", ") + "|" + literal(k.sample(), "")
+		if got != want {
+			t.Errorf("%s:\n got %s\nwant %s", schema, got, want)
+		}
+	}
+}
