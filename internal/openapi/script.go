@@ -16,9 +16,9 @@ const MaxTools = 200
 // A Tool is what is made of an operation. The files belong into the folder of the tools.
 type Tool struct {
 	*Operation
-	Script  string // NAME.star
-	Host    string
-	Secrets []string
+	Script, Test string // NAME.star and NAME_test.star
+	Host         string
+	Secrets      []string
 }
 
 // Tools makes tools of some operations of a document, which can all become tools. lib reports whether they load [Lib].
@@ -44,7 +44,7 @@ func Tools(d *Document, operations []*Operation, o *Options) (tools []Tool, lib 
 			return nil, false, value.Errorf(value.Invalid, "--secret names one secret, but the operations use %d", len(schemes)).
 				WithHint("omit --secret, or import the operations of each security scheme by themselves: %s", strings.Join(slices.Sorted(maps.Keys(schemes)), ", "))
 		}
-		t.Script = w.script()
+		t.Script, t.Test = w.script(), w.test()
 		lib = lib || len(w.helpers) > 0
 		tools = append(tools, t)
 	}

@@ -35,7 +35,7 @@ func TestScripts(t *testing.T) {
 		if tool.Name != "list_pets" && tool.Name != "replace_pet" {
 			continue
 		}
-		fmt.Fprintf(&b, "-- %s.star --\n%s", tool.Name, tool.Script)
+		fmt.Fprintf(&b, "-- %s.star --\n%s-- %[1]s_test.star --\n%s", tool.Name, tool.Script, tool.Test)
 	}
 	const golden = "testdata/petstore.golden"
 	if *update {
