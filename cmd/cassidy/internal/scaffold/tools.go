@@ -1,12 +1,16 @@
 package scaffold
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -110,4 +114,82 @@ func checkToolFile(dir, shown, name string) error {
 		}
 	}
 	return nil
+}
+
+// A Draft is a file of the folder of tools that is to be written.
+type Draft struct {
+	Name string // in the folder, with slashes
+	Text string
+}
+
+// WriteTools writes files of tools in the project: all of them, or none. With force it replaces existing ones that differ.
+// It returns the files that it wrote, not those that have their text already.
+func WriteTools(a *app.App, drafts []Draft, force bool) (written []ToolFile, err error) {
+	if err := a.CheckHome(); err != nil {
+		return nil, err
+	}
+	root, err := projectRoot(a)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, ui.FileError(err)
+	}
+	defer dir.Close()
+	drafts, differ, err := checkDrafts(dir, drafts)
+	if err != nil {
+		return nil, err
+	}
+	if len(differ) > 0 && !force {
+		return nil, value.Errorf(value.Invalid, "nothing was written: there are other files with these names: %s", shortList(differ)).
+			WithHint("to replace them, add --force")
+	}
+	for _, d := range drafts {
+		name := folder.ToolsDir + "/" + d.Name
+		if slices.Contains(differ, name) {
+			if err := dir.Remove(name); err != nil {
+				return written, ui.FileError(err)
+			}
+		}
+		if _, err := WriteNew(root, name, d.Text, 0o666); err != nil {
+			return written, err
+		}
+		written = append(written, ToolFile{Root: root, Path: filepath.Join(root, filepath.FromSlash(name)), Shown: name})
+	}
+	return written, nil
+}
+
+// checkDrafts returns the files that do not have their text yet, and the paths of those that exist. It refuses the name of a
+// tool in another language.
+func checkDrafts(dir *os.Root, drafts []Draft) (missing []Draft, differ []string, err error) {
+	for _, d := range drafts {
+		name := folder.ToolsDir + "/" + d.Name
+		text, err := folder.ReadText(dir.FS(), name, int64(len(d.Text)))
+		if err == nil && text == d.Text {
+			continue
+		}
+		missing = append(missing, d)
+		if !errors.Is(err, fs.ErrNotExist) {
+			differ = append(differ, name)
+			continue
+		}
+		entries, _ := fs.ReadDir(dir.FS(), path.Dir(name)) // there may be no such folder yet
+		for _, e := range entries {
+			stem := strings.TrimSuffix(e.Name(), path.Ext(e.Name()))
+			if slices.Contains(tool.ScriptSuffixes(), path.Ext(e.Name())) && tool.Key(stem) == strings.TrimSuffix(path.Base(name), ".star") {
+				return nil, nil, toolExists(path.Dir(name) + "/" + e.Name())
+			}
+		}
+	}
+	return missing, differ, nil
+}
+
+// shortList lists the first of some names.
+func shortList(names []string) string {
+	const most = 3
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
 }

@@ -153,6 +153,38 @@ func (t *Session) Ask(ctx context.Context) error {
 	return t.Record(trusted)
 }
 
+// AskOnce lists the files, and asks once about all of them, after their texts were shown. It is for files that a command has
+// made together.
+func (t *Session) AskOnce(ctx context.Context) error {
+	in := t.Terminal(t.In)
+	t.Files, t.risky = mostAbleFirst(t.Files), risks(t.Files)
+	t.list()
+	yes := "y trust " + ui.Count(len(t.Files), "file")
+	for viewed := false; ; {
+		choices := []string{yes, "N no", "v view"}
+		if !viewed {
+			choices = []string{"v read first, then y", "N no"}
+		}
+		answer, err := t.answer(ctx, in, choices...)
+		switch {
+		case err != nil:
+			return err
+		case answer == "v":
+			p := t.page()
+			for i := range t.Files {
+				p.file(&t.Files[i], true)
+			}
+			viewed = t.show(ctx, in, p) || viewed
+		case answer == "y" && viewed:
+			return t.Record(t.Files)
+		case answer == "y":
+			t.say(draw.Folded, "the files were not shown yet: type v to read them before you trust them")
+		default:
+			return t.declined(nil)
+		}
+	}
+}
+
 // list shows all files, with what each of them can do.
 func (t *Session) list() {
 	if len(t.Files) == 0 {
