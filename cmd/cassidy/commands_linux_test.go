@@ -42,7 +42,7 @@ func runLines() map[string][]string {
 		"run":       {"run", "run deploy --run-id asks", "run broken --run-id failed", "run deploy --help", "run nothing"},
 		"tool list": {"tool list", "tool list talk"}, "tool groups": {"tool groups"}, "tool info": {"tool info talk"}, "tool help": {"tool help talk"},
 		"tool schema": {"tool schema talk"}, "tool run": {"tool run talk", "tool run fall", "tool run talk more=1", "tool run nothing"}, "tool example": {"tool example talk"},
-		"tool new": {"tool new made"}, "tool validate": {"tool validate"}, "tool overhead": {"tool overhead"}, "tool refresh": {"tool refresh"},
+		"tool new": {"tool new made"}, "tool import": {"tool import DIR/api.json --list", "tool import DIR/api.json --all --yes", "tool import DIR/api.json --operation nothing"}, "tool validate": {"tool validate"}, "tool overhead": {"tool overhead"}, "tool refresh": {"tool refresh"},
 		"check": {"check"}, "fmt": {"fmt --check"}, "test": {"test"}, "repl": {"repl"},
 		"skill list": {"skill list"}, "skill show": {"skill show helper"}, "skill new": {"skill new made"},
 		"agents": {"agents"}, "agents list": {"agents list"}, "agents show": {"agents show worker"}, "agents new": {"agents new made"},
@@ -88,6 +88,7 @@ func outsideProject(t *testing.T, dir string) {
 		"../CASSIDY.md":         "LINES\n",
 		"../reply.txt":          "{\"action\": \"talk\", \"input\": {\"text\": \"TEXT\"}, \"reasoning\": \"TEXT\"}\n",
 		"../answer.star":        "def reply(messages, n):\n    return \"TASK COMPLETE: TEXT\"\n",
+		"../api.json":           `{"openapi": "3.0.0", "info": {"title": "TEXT"}, "servers": [{"url": "https://a.example.com"}], "paths": {"/TEXT": {"get": {"operationId": "imported", "summary": "TEXT", "responses": {}}, "trace": {"description": "TEXT", "responses": {}}}}}`,
 		"../e.yaml":             "name: shop\nmodels: [\"script:answer.star\"]\nformats: [pure_json]\ntasks:\n  - name: read\n    task: Read it\n    tools: [list_files]\n    checks:\n      - answer: x\n",
 	} {
 		putChatFile(t, dir, filepath.Join(".cassidy", name), text.Replace(source))

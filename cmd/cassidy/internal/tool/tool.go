@@ -21,7 +21,7 @@ func Command(a *app.App) *cli.Command {
 		Name: "tool", Usage: "list, describe, run, write and check tools",
 		Subcommands: []*cli.Command{
 			listCommand(c), groupsCommand(c), infoCommand(c), helpCommand(c), schemaCommand(c),
-			runCommand(c), exampleCommand(c), newCommand(c), validateCommand(c), overheadCommand(c),
+			runCommand(c), exampleCommand(c), newCommand(c), importCommand(c), validateCommand(c), overheadCommand(c),
 			refreshCommand(c),
 		},
 	}
