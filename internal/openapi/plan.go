@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -138,13 +139,19 @@ func firstSentence(text string) string {
 }
 
 // reservedHeader matches the headers that a script cannot set, or that are set otherwise.
-var reservedHeader = regexp.MustCompile(`(?i)^(accept|content-type|authorization|host|connection|keep-alive|content-length|transfer-encoding|te|trailers?|upgrade|http2-settings|expect|cookie2?|forwarded|x-http-method|x-http-method-override|x-method-override|(proxy-|sec-|x-forwarded-).*)$`)
+var reservedHeader = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(accept|content-type|authorization|host|connection|keep-alive|content-length|transfer-encoding|te|trailers?|upgrade|http2-settings|expect|cookie2?|forwarded|x-http-method|x-http-method-override|x-method-override|(proxy-|sec-|x-forwarded-).*)$`)
+})
 
 // headerName matches the names of headers.
-var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")
+var headerName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")
+})
 
 // pathParam matches the parameters in a path.
-var pathParam = regexp.MustCompile(`\{([^{}]*)\}`)
+var pathParam = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\{([^{}]*)\}`)
+})
 
 // parameters plans the parameters of the path, the query and the header.
 func (p *planner) parameters(op *Operation, item *openapi3.PathItem, o *openapi3.Operation, r *reader, taken map[string]bool) {
@@ -165,7 +172,7 @@ func (p *planner) parameters(op *Operation, item *openapi3.PathItem, o *openapi3
 		return
 	}
 	inPath := map[string]bool{}
-	for _, m := range pathParam.FindAllStringSubmatch(op.Path, -1) {
+	for _, m := range pathParam().FindAllStringSubmatch(op.Path, -1) {
 		inPath[m[1]] = true
 		if found["path "+m[1]] == nil {
 			found["path "+m[1]] = &openapi3.Parameter{Name: m[1], In: "path", Required: true, Schema: openapi3.NewStringSchema().NewRef()}
@@ -199,7 +206,7 @@ func (p *planner) parameter(op *Operation, o *openapi3.Parameter, r *reader, tak
 		switch {
 		case slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(o.Name)):
 			return // as the specification says
-		case reservedHeader.MatchString(o.Name) || !headerName.MatchString(o.Name):
+		case reservedHeader().MatchString(o.Name) || !headerName().MatchString(o.Name):
 			why = "cannot be set by a script"
 		case !x.kind.isSimple() && x.kind.name != "any":
 			why = "has a style that is not supported"
@@ -385,8 +392,8 @@ func (p *planner) key(name string) (k key, note, problem string) {
 	case kind == "oauth2" || kind == "openidconnect":
 		k.prefix, k.suffix = "Bearer ", "TOKEN"
 		note = "the secret is an access token, because there is no sign-in by " + oneLine(scheme.Type, 20)
-	case kind == "apikey" && strings.EqualFold(scheme.In, "header") && headerName.MatchString(scheme.Name) &&
-		(strings.EqualFold(scheme.Name, "Authorization") || !reservedHeader.MatchString(scheme.Name)):
+	case kind == "apikey" && strings.EqualFold(scheme.In, "header") && headerName().MatchString(scheme.Name) &&
+		(strings.EqualFold(scheme.Name, "Authorization") || !reservedHeader().MatchString(scheme.Name)):
 		k.name, k.suffix = scheme.Name, "KEY"
 	case kind == "apikey" && strings.EqualFold(scheme.In, "query") && scheme.Name != "" && !strings.Contains(scheme.Name, secret.Mark):
 		k.in, k.name, k.suffix = "query", scheme.Name, "KEY"
@@ -497,27 +504,29 @@ func (p *planner) server(op *Operation, item *openapi3.PathItem, o *openapi3.Ope
 }
 
 // hostPattern matches one host: no wildcard of a capability is one.
-var hostPattern = regexp.MustCompile(`^([a-z0-9_]([a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
+var hostPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([a-z0-9_]([a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
+})
 
 // serverOf reads the URL of a server.
 func serverOf(address string, o *Options) (server, host string, err error) {
 	shown := oneLine(address, 200)
 	u, err := url.Parse(address)
 	if err != nil {
-		return "", "", value.Errorf(value.Invalid, "the server %q is not a URL", shown).WithHint("name another one: --server https://HOST/PATH")
+		return "", "", value.Errorf(value.Invalid, "the server %q is not a URL", shown).WithHint("name another one: cassidy tool import FILE --openapi --server https://HOST/PATH")
 	}
 	if u.Host == "" && u.Scheme == "" {
 		base, err := url.Parse(o.Base)
 		if err != nil || o.Base == "" {
 			return "", "", value.Errorf(value.Invalid, "the document does not say which host its server %q is on", shown).
-				WithHint("name it: --server https://HOST/PATH")
+				WithHint("name it: cassidy tool import FILE --openapi --server https://HOST/PATH")
 		}
 		u = base.ResolveReference(u)
 	}
 	host = strings.ToLower(u.Host)
-	if u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !hostPattern.MatchString(host) {
+	if u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !hostPattern().MatchString(host) {
 		return "", "", value.Errorf(value.Invalid, "the server %q is not the http or https URL of one host", shown).
-			WithHint("name another one: --server https://HOST/PATH")
+			WithHint("name another one: cassidy tool import FILE --openapi --server https://HOST/PATH")
 	}
 	host = strings.TrimSuffix(host, map[string]string{"https": ":443", "http": ":80"}[u.Scheme])
 	return u.Scheme + "://" + host + escapePath(strings.TrimRight(u.Path, "/")), host, nil

@@ -25,7 +25,7 @@ type Tool struct {
 func Tools(d *Document, operations []*Operation, o *Options) (tools []Tool, lib bool, err error) {
 	if len(operations) > MaxTools {
 		return nil, false, value.Errorf(value.Limit, "import %d operations at once: the limit is %d", len(operations), MaxTools).
-			WithHint("choose with --operation or --tag")
+			WithHint("choose some: cassidy tool import FILE --openapi --tag TAG")
 	}
 	schemes := map[string]string{} // the names of secrets by their security schemes
 	for _, op := range operations {
@@ -42,7 +42,7 @@ func Tools(d *Document, operations []*Operation, o *Options) (tools []Tool, lib 
 		}
 		if o.Secret != "" && len(schemes) > 1 {
 			return nil, false, value.Errorf(value.Invalid, "--secret names one secret, but the operations use %d", len(schemes)).
-				WithHint("omit --secret, or import the operations of each security scheme by themselves: %s", strings.Join(slices.Sorted(maps.Keys(schemes)), ", "))
+				WithHint("omit the flag, and each gets a name of its own: cassidy tool import FILE --openapi")
 		}
 		t.Script, t.Test = w.script(), w.test()
 		lib = lib || len(w.helpers) > 0
@@ -244,7 +244,7 @@ func (w *writer) address() string {
 // eachPart goes through the parts of the path: fixed texts, and parameters.
 func (w *writer) eachPart(fixed func(text string), of func(p *param)) {
 	at := 0
-	for _, m := range pathParam.FindAllStringSubmatchIndex(w.Path, -1) {
+	for _, m := range pathParam().FindAllStringSubmatchIndex(w.Path, -1) {
 		name := w.Path[m[2]:m[3]]
 		i := slices.IndexFunc(w.params, func(p param) bool { return p.in == "path" && p.wire == name })
 		fixed(escapePath(w.Path[at:m[0]]))
