@@ -7,7 +7,6 @@ package openapi
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -114,17 +113,17 @@ func load(text string) (doc *openapi3.T, err error) {
 		}
 	}()
 	doc = &openapi3.T{}
-	data, err := json.Marshal(plainJSON(root))
+	data, err := json.Marshal(older("", plainJSON(root)))
 	if err == nil {
 		err = json.Unmarshal(data, doc)
 	}
 	if err == nil {
 		err = openapi3.NewLoader().ResolveRefsIn(doc, nil)
 	}
-	var remote *openapi3.DisallowedExternalRefError
+	_, remote, isRemote := strings.Cut(fmt.Sprint(err), "disallowed external reference: ")
 	switch {
-	case errors.As(err, &remote):
-		return nil, value.Errorf(value.Invalid, "the document refers to another one, which is not fetched: $ref %q", oneLine(remote.Ref, 200)).
+	case isRemote:
+		return nil, value.Errorf(value.Invalid, "the document refers to another one, which is not fetched: $ref %q", oneLine(strings.Trim(remote, `"`), 200)).
 			WithHint("bundle the documents into one, for example with: npx @redocly/cli bundle FILE -o openapi.yaml")
 	case err != nil:
 		return nil, value.Errorf(value.Invalid, "read the document: %s", oneLine(err.Error(), 300))
@@ -151,6 +150,63 @@ func plainJSON(v value.Value) any {
 		}
 	}
 	return v
+}
+
+// older returns the schemas in v as OpenAPI 3.0 writes them: later versions of the library, which know 3.1, link a validator
+// whose start takes 3 ms in each process. key is the keyword that has the value v.
+func older(key string, v any) any {
+	switch key {
+	case "example", "examples", "default", "enum", "const":
+		return v // data
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		switch key {
+		case "properties", "patternProperties", "schemas", "$defs", "parameters", "responses", "headers":
+			for name, item := range v { // names, no keywords
+				v[name] = older("schema", item)
+			}
+			return v
+		}
+		for name, item := range v {
+			v[name] = older(name, item)
+		}
+		olderKeywords(v)
+	case []any:
+		for i, item := range v {
+			v[i] = older("schema", item)
+		}
+	case bool:
+		if key == "schema" || key == "items" {
+			return map[string]any{}
+		}
+	}
+	return v
+}
+
+// olderKeywords writes the keywords of a schema.
+func olderKeywords(s map[string]any) {
+	for _, b := range [][2]string{{"exclusiveMinimum", "minimum"}, {"exclusiveMaximum", "maximum"}} {
+		switch bound := s[b[0]].(type) {
+		case int64, float64:
+			s[b[0]], s[b[1]] = true, bound
+		}
+	}
+	if list, ok := s["type"].([]any); ok {
+		types := slices.DeleteFunc(slices.Clone(list), func(name any) bool { return name == "null" })
+		if len(types) < len(list) {
+			s["nullable"] = true
+		}
+		s["type"] = types
+	}
+	if list, ok := s["examples"].([]any); ok && len(list) > 0 { // those of a response have names
+		s["example"] = list[0]
+		delete(s, "examples")
+	}
+	if only, ok := s["const"]; ok {
+		s["enum"] = []any{only}
+		delete(s, "const")
+	}
 }
 
 // parse reads JSON or YAML with bounds.

@@ -93,7 +93,7 @@ func (r *reader) add(k *kind, ref *openapi3.SchemaRef, level, hops int) {
 		r.add(k, part, level, hops+1)
 	}
 	r.choose(k, slices.Concat(s.OneOf, s.AnyOf), level, hops)
-	if s.Type.IncludesNull() || s.Nullable {
+	if s.Nullable {
 		k.nullable = true
 	}
 	types := slices.DeleteFunc(slices.Clone(s.Type.Slice()), func(t string) bool { return t == "null" })
@@ -178,9 +178,6 @@ func (r *reader) choose(k *kind, choices openapi3.SchemaRefs, level, hops int) {
 
 // constrain adds the constraints of a schema.
 func (r *reader) constrain(k *kind, s *openapi3.Schema) {
-	if s.Const != nil {
-		k.enum = []any{s.Const}
-	}
 	if len(s.Enum) > 0 && len(s.Enum) <= maxChoices {
 		k.enum = nil
 		for _, v := range s.Enum {
@@ -195,11 +192,7 @@ func (r *reader) constrain(k *kind, s *openapi3.Schema) {
 	if k.name == "any" && len(k.enum) > 0 && !slices.ContainsFunc(k.enum, func(v any) bool { _, ok := v.(string); return !ok }) {
 		k.name = "string"
 	}
-	bound := func(limit *float64, e openapi3.ExclusiveBound, step float64, words string) *float64 {
-		exclusive := e.Bool != nil && *e.Bool
-		if e.Value != nil {
-			limit, exclusive = e.Value, true
-		}
+	bound := func(limit *float64, exclusive bool, step float64, words string) *float64 {
 		if limit == nil || !exclusive {
 			return limit
 		}
@@ -236,7 +229,6 @@ func (r *reader) constrain(k *kind, s *openapi3.Schema) {
 	if s.Example != nil {
 		k.examples = append(k.examples, s.Example)
 	}
-	k.examples = append(k.examples, s.Examples...)
 	if s.Default != nil {
 		k.examples = append(k.examples, s.Default)
 	}

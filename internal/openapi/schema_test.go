@@ -25,6 +25,9 @@ func TestKinds(t *testing.T) {
 		`{"type": "number", "example": "much"}`:                                     `float||1`,
 		`{"type": "boolean"}`:                                                       `bool||True`,
 		`{"type": ["string", "null"]}`:                                              `str | None||"text"`,
+		`{"type": "object", "default": {"type": ["null", "a"]}}`:                    `dict||{"type": ["null", "a"]}`,
+		`{"type": "object", "properties": {"const": {"type": "string"}}}`:           `dict|properties = {"const": param("string", required = False)}|{"const": "text"}`,
+		`{"type": "integer", "examples": [7]}`:                                      `int||7`,
 		`{"type": ["string", "integer"]}`:                                           `any||"text"`,
 		`{"anyOf": [{"type": "integer"}, {"type": "null"}]}`:                        `int | None||1`,
 		`{"oneOf": [{"type": "integer"}, {"type": "string"}]}`:                      `any||1`,
@@ -36,10 +39,15 @@ func TestKinds(t *testing.T) {
 		`{"allOf": [{"properties": {"b": {"type": "string"}}}], "required": ["b"]}`:                                                            `dict|properties = {"b": param("string")}|{"b": "text"}`,
 		`{"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": true}`:                                            `dict||{}`,
 	} {
-		var s openapi3.SchemaRef
-		if err := json.Unmarshal([]byte(schema), &s); err != nil {
+		root, err := parse(`{"schema": ` + schema + `}`)
+		if err != nil {
 			t.Fatal(err)
 		}
+		var holder struct{ Schema openapi3.SchemaRef }
+		if data, err := json.Marshal(older("", plainJSON(root))); err != nil || json.Unmarshal(data, &holder) != nil {
+			t.Fatal(schema, err)
+		}
+		s := holder.Schema
 		k := newReader().kind(&s, 1)
 		k.settle()
 		got := k.annotation() + "|" + strings.Join(k.fields(""), ", ") + "|" + literal(k.sample(), "")
