@@ -177,7 +177,7 @@ func older(key string, v any) any {
 			v[i] = older("schema", item)
 		}
 	case bool:
-		if key == "schema" || key == "items" {
+		if key == "schema" || key == "items" || key == "not" { // true or false, where 3.0 has an object
 			return map[string]any{}
 		}
 	}
@@ -187,8 +187,7 @@ func older(key string, v any) any {
 // olderKeywords writes the keywords of a schema.
 func olderKeywords(s map[string]any) {
 	for _, b := range [][2]string{{"exclusiveMinimum", "minimum"}, {"exclusiveMaximum", "maximum"}} {
-		switch bound := s[b[0]].(type) {
-		case int64, float64:
+		if bound, ok := s[b[0]]; ok && bound != true && bound != false {
 			s[b[0]], s[b[1]] = true, bound
 		}
 	}
