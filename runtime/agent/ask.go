@@ -93,7 +93,7 @@ func (t *turn) reply(ctx context.Context, more []model.Message, s *structured.Sc
 	return t.replyWithValue(ctx, more, s, retries)
 }
 
-// askOutcome makes the outcome of agent.ask. It is separate so that the stack of a turn that
+// askOutcome returns the result of agent.ask as a script gets it, and keeps the reply. It is separate so that the stack of a turn that
 // waits for its model does not carry its frame.
 func (t *turn) askOutcome(ctx context.Context, more []model.Message, reply *answer, c *compaction, err error) (value.Value, error) {
 	a := asked{Unread: t.unread, Fit: uint32(t.fit), Calls: []model.Call{}, References: []string{}, Iteration: uint32(t.result.Iterations), Compacted: c}
