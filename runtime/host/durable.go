@@ -27,7 +27,9 @@ type durable struct {
 
 // make makes the call, or continues the run of its ID.
 func (d durable) make(ctx context.Context, c tool.Call, narrow []tool.Rule) (tool.Result, error) {
-	if err := d.check(ctx, c); err != nil {
+	now := d.host.tools(ctx)
+	read, err := d.check(ctx, now, c)
+	if err != nil {
 		return gate.Failed(err)
 	}
 	begin := history.Run{ID: d.run, Project: d.host.opts.Project, Kind: CallKind, Title: c.Tool + argsText(c.Args), Args: callArgs(c), Options: d.host.opts.approved(rights.Narrowed(narrow))}
@@ -40,7 +42,7 @@ func (d durable) make(ctx context.Context, c tool.Call, narrow []tool.Rule) (too
 	if err != nil {
 		return gate.Failed(err)
 	}
-	return d.recorded(ctx, log, c, false, nil)
+	return d.recorded(ctx, now, log, c, read, false, nil)
 }
 
 // maxRecorded is how long the arguments of a recorded call may be, in bytes. It is also the
@@ -48,32 +50,32 @@ func (d durable) make(ctx context.Context, c tool.Call, narrow []tool.Rule) (too
 const maxRecorded = 8 << 20
 
 // check refuses a call of an unknown tool or with wrong arguments, before anything is
-// recorded of it. A middleware may change both, so with middleware only the call itself
-// checks them. A call of an existing run is not refused: it may have been valid when the run
-// began.
-func (d durable) check(ctx context.Context, c tool.Call) error {
+// recorded of it, and returns the arguments as the tool reads them. A middleware may change both,
+// so with middleware only the call itself checks them. A call of an existing run is not refused:
+// it may have been valid when the run began.
+func (d durable) check(ctx context.Context, now *catalog, c tool.Call) (*gate.Read, error) {
 	data, err := value.Append(nil, c.Args.OrEmpty())
 	if err != nil {
-		return value.AsError(err, value.Invalid)
+		return nil, value.AsError(err, value.Invalid)
 	}
 	if len(data) > maxRecorded {
-		return value.Errorf(value.Limit, "the arguments of '%s' are too long: %d KB, limit %d KB in a recorded call", value.Clean(c.Tool, longName), len(data)>>10, maxRecorded>>10).WithLimit(value.LimitLength).
+		return nil, value.Errorf(value.Limit, "the arguments of '%s' are too long: %d KB, limit %d KB in a recorded call", value.Clean(c.Tool, longName), len(data)>>10, maxRecorded>>10).WithLimit(value.LimitLength).
 			WithHint("write the arguments to a file, and pass the path of the file")
 	}
 	if d.host.gate.Middleware != nil {
-		return nil
+		return nil, nil
 	}
-	t, _, err := d.host.tools(ctx).Find(ctx, c.Tool, c.StepPath)
-	if err == nil {
-		_, _, err = t.ReadArgs(&c)
+	read := &gate.Read{}
+	if read.Tool, err = now.Lookup(ctx, c.Tool); err == nil {
+		read.Args, read.Notes, err = read.Tool.ReadArgs(&c)
 	}
 	if err == nil || d.run == "" {
-		return err
+		return read, err
 	}
 	if _, missing := d.journal.Run(ctx, d.run); value.KindOf(missing) != value.NotFound {
-		return nil // the record answers
+		return nil, nil // the record answers
 	}
-	return err
+	return nil, err
 }
 
 // continueRun resumes the run of an ID, if same reports that it is the same call. exists is
@@ -98,15 +100,14 @@ func callsSame(a, b *value.Dict) bool {
 	return tool.Key(c.Tool) == tool.Key(d.Tool) && c.Texts == d.Texts && value.Equal(c.Args, d.Args)
 }
 
-// recorded makes the call whose record is log. If check, which may be nil, refuses the tool,
-// the run stays as it was.
-func (d durable) recorded(ctx context.Context, log *history.Log, c tool.Call, resumed bool, check func(ctx context.Context, tool string) error) (tool.Result, error) {
+// recorded makes the call whose record is log, with the tools that are there now. read has its arguments, if
+// they are read already. If check, which may be nil, refuses the tool, the run stays as it was.
+func (d durable) recorded(ctx context.Context, now *catalog, log *history.Log, c tool.Call, read *gate.Read, resumed bool, check func(ctx context.Context, tool string) error) (tool.Result, error) {
 	narrow, err := rights.ReadNarrow(log.Run().Options)
 	if err != nil {
 		_ = log.Close() // the run is not executed
 		return gate.Failed(gate.Unrecorded(err))
 	}
-	now := d.host.tools(ctx)
 	r := d.host.gate.NewRun(log.Run().ID, now, narrow).Within(ctx)
 	r.Parks = true
 	err = now.keep(ctx, r, log, resumed)
@@ -116,7 +117,7 @@ func (d durable) recorded(ctx context.Context, log *history.Log, c tool.Call, re
 	if err != nil {
 		return gate.Failed(err)
 	}
-	return r.Durable(ctx, c, check)
+	return r.Durable(ctx, c, read, check)
 }
 
 // callArgs returns what is recorded of a durable call.
@@ -198,7 +199,7 @@ func resumeCall(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return d.recorded(ctx, log, c, true, check)
+	return d.recorded(ctx, d.host.tools(ctx), log, c, nil, true, check)
 }
 
 // canResume refuses to resume a call whose tool is unknown, untrusted or unavailable: the

@@ -107,7 +107,7 @@ func (of Request) carryOut(ctx context.Context, watched bool) (tool.Outcome, rep
 		if err != nil {
 			return tool.Outcome{}, told, err
 		}
-		out, shown, err := p.try(ctx, runner, attempt{first: before == nil, givenUp: next > 0}, watched)
+		out, shown, err := p.try(ctx, runner, attempt{first: before == nil, givenUp: next > 0, read: of.read}, watched)
 		told.waited += p.waited.sum()
 		switch {
 		case next > 0 && err == nil:
@@ -130,6 +130,7 @@ func (of Request) carryOut(ctx context.Context, watched bool) (tool.Outcome, rep
 type attempt struct {
 	first   bool // the call still has to be approved
 	givenUp bool // an earlier process has given it up: it is not executed
+	read    *Read
 }
 
 // try checks and executes a call.
@@ -146,7 +147,7 @@ func (p *Pass) try(ctx context.Context, runner tool.Runner, is attempt, watched 
 		defer r.gate.Inflight.Forget(&p.wall)
 	}
 	if is.first {
-		if err := p.prepare(limited, runner); err != nil {
+		if err := p.prepare(limited, runner, is.read); err != nil {
 			return tool.Outcome{}, preview{}, err
 		}
 	}
@@ -160,21 +161,24 @@ func (p *Pass) try(ctx context.Context, runner tool.Runner, is attempt, watched 
 	return out, p.runPreview(ctx, runner, out.Value), nil
 }
 
-// prepare checks whether a call can be made, and asks for approval.
-func (p *Pass) prepare(ctx context.Context, runner tool.Runner) (err error) {
+// prepare checks whether a call can be made, whose arguments may be read already, and asks for approval.
+func (p *Pass) prepare(ctx context.Context, runner tool.Runner, read *Read) (err error) {
 	if err = p.Run.tools.Usable(ctx, p.tool, runner); err != nil {
 		return err
 	}
-	if p.call.Args, err = p.readArguments(&p.call); err != nil {
+	if p.call.Args, err = p.readArguments(&p.call, read); err != nil {
 		return err
 	}
 	return p.approve(ctx)
 }
 
-// readArguments checks the arguments of a call, and adds those that the host provides.
-func (p *Pass) readArguments(c *tool.Call) (*value.Dict, error) {
-	checked, notes, err := p.tool.ReadArgs(c)
-	if err != nil {
+// readArguments checks the arguments of a call, unless read is of the same tool, and adds those that the host
+// provides.
+func (p *Pass) readArguments(c *tool.Call, read *Read) (checked *value.Dict, err error) {
+	var notes []string
+	if read != nil && read.Tool == p.tool {
+		checked, notes = read.Args, read.Notes
+	} else if checked, notes, err = p.tool.ReadArgs(c); err != nil {
 		return nil, err
 	}
 	if len(notes) > 0 {

@@ -147,7 +147,7 @@ func (p *Pass) askCall(ctx context.Context, d *decision, read []taint.Source) (e
 			q.call.Args = answer.Args
 		}
 		var args *value.Dict
-		if args, err = p.readArguments(&q.call); err == nil {
+		if args, err = p.readArguments(&q.call, nil); err == nil {
 			p.call.Args, p.consent.informed, p.consent.each = args, q.read != nil && !answer.Each, answer.Each
 			if answer.Always {
 				p.Run.approvals.Add(q.approval())

@@ -18,6 +18,7 @@ type Request struct {
 	above  *Pass
 	call   tool.Call
 	check  func(ctx context.Context, name string) error // refuses a tool; nil refuses none
+	read   *Read                                        // its arguments, if they are checked already
 	again  int                                          // how often it is made again if others have changed its files
 	turn   func()                                       // waits for the turn of the call to be made again; or nil
 	inside bool                                         // the middleware has passed it on
@@ -86,11 +87,18 @@ func (p *Pass) Below(c tool.Call) Request {
 	return Request{run: p.Run, above: p, call: c, again: maxAgain}
 }
 
-// Durable makes the call whose run this is. If check, which may be nil, refuses the tool, the
-// run stays as it was.
-func (r *Run) Durable(ctx context.Context, c tool.Call, check func(ctx context.Context, tool string) error) (result tool.Result, err error) {
+// A Read is the arguments of a call as its tool reads them.
+type Read struct {
+	Tool  *Callee
+	Args  *value.Dict
+	Notes []string // what was read in another way than it was written
+}
+
+// Durable makes the call whose run this is. Its arguments may be read already. If check, which may be nil,
+// refuses the tool, the run stays as it was.
+func (r *Run) Durable(ctx context.Context, c tool.Call, read *Read, check func(ctx context.Context, tool string) error) (result tool.Result, err error) {
 	of := r.Root(c)
-	of.call.ID, of.call.StepPath = r.ID, tool.StepPath{1}
+	of.call.ID, of.call.StepPath, of.read = r.ID, tool.StepPath{1}, read
 	var refused error
 	if check != nil {
 		of.check = func(ctx context.Context, name string) error {
