@@ -76,6 +76,7 @@ var powers = map[string]struct {
 	"github.com/aymanbagabas/go-udiff":              {"stdlib/fs/internal/edits stdlib/text runtime/host/internal/gate internal/review internal/scripttest", "unified diffs: of effects, in questions, in tests, and where they are shown"},
 	"github.com/urfave/cli/v2":                      {"cmd/cassidy/...", "only the command has flags"},
 	"golang.org/x/sys":                              {"runtime/journal/sqlite stdlib/fs/internal/swap sandbox sandbox/internal/seal sandbox/launch sandbox/internal/seccomp sandbox/internal/seccomp/seccomptest internal/identity internal/beneath cmd/cassidy/internal/ui cmd/cassidy/internal/ptytest", "the time when a folder was made; the same lock on Windows; opening what is below a folder without following links; the kernel's names for what a worker and a command give up; discarding what was typed too early"},
+	"github.com/go-analyze/charts":                  {"stdlib/table", "draws charts, as PNG and SVG"},
 	"github.com/rivo/uniseg":                        {"cmd/cassidy/internal/draw", "how many cells a text has, and where it can be cut"},
 	"github.com/yuin/goldmark":                      {"cmd/cassidy/internal/draw", "reads Markdown"},
 	"golang.org/x/term":                             {"cmd/cassidy/internal/ui", "edits lines on a terminal, and knows its width"},

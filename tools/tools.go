@@ -18,9 +18,9 @@ func FS() fs.FS { return files }
 // and needs no row.
 func Presets() map[string][]string {
 	return map[string][]string{
-		"read_only":       {"read_file", "read_files", "list_files", "search_files", "describe_data", "query_data", "get_context"},
+		"read_only":       {"read_file", "read_files", "list_files", "search_files", "describe_data", "query_data", "chart_data", "get_context"},
 		"code_analysis":   {"read_file", "list_files", "search_files", "get_context"},
-		"data_analysis":   {"describe_data", "query_data", "list_files", "get_context"},
+		"data_analysis":   {"describe_data", "query_data", "chart_data", "list_files", "get_context"},
 		"code_generation": {"read_file", "list_files", "write_file", "get_context"},
 	}
 }

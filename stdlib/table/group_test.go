@@ -26,7 +26,7 @@ func callRow(t testing.TB, self tool.Object, method string, positional []value.V
 
 func callGranted(t testing.TB, g tool.Grant, self tool.Object, method string, positional []value.Value, named ...value.Value) (value.Value, error) {
 	t.Helper()
-	rows := slices.Concat(shapeRows(), filterRows(), groupRows(), describeRows())
+	rows := slices.Concat(shapeRows(), filterRows(), groupRows(), describeRows(), chartRows())
 	if _, ok := self.(*groups); ok {
 		rows = groupsRows()
 	}

@@ -48,7 +48,7 @@ func Module() tool.Module {
 			"If a tool returns a table, its result is a list of dicts. print(t) shows the table as text. str(t) returns this text; in Lua, write tostring(t).",
 		Lacks:   tableLacks,
 		Fields:  bound(k, tableFields()),
-		Methods: bound(k, slices.Concat(shapeRows(), filterRows(), combineRows(), groupRows(), describeRows(), writeRows())),
+		Methods: bound(k, slices.Concat(shapeRows(), filterRows(), combineRows(), groupRows(), describeRows(), chartRows(), writeRows())),
 	}
 	k.groups = tool.ObjectType{
 		Name:    "groups",

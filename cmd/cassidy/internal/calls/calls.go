@@ -35,11 +35,11 @@ func Run(a *app.App, ctx *cli.Context, h *host.Host, call string, do func(ctx co
 	}
 	if a.JSON {
 		printResult(a, result, t.End)
-		return result, nil
+		return result, a.SaveResult(&result)
 	}
-	a.PrintResult(&result)
+	err = a.PrintResult(&result)
 	t.End(nil)
-	return result, nil
+	return result, err
 }
 
 // ResultFlags returns the flags of commands that print a result.
@@ -47,6 +47,7 @@ func ResultFlags(a *app.App) []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "all", Usage: "on a terminal, show all rows of the result", Destination: &a.All},
 		&cli.BoolFlag{Name: "wide", Usage: "on a terminal, show all columns of the result", Destination: &a.Wide},
+		&cli.StringFlag{Name: "out", Usage: "write the result to `FILE`: an image or a text as it is, other values as JSON", Destination: &a.SaveTo},
 	}
 }
 

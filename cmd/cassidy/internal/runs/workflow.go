@@ -229,16 +229,17 @@ func workflowEnded(ctx context.Context, a *app.App, p *host.Program, out tool.Ou
 	if a.JSON {
 		printEnd(a, p, out, used, e)
 	}
-	if e != nil {
+	result := tool.Succeed(out)
+	switch {
+	case e != nil:
 		return calls.ReportEnd(a, e, p.ID)
+	case a.JSON:
+		return a.SaveResult(&result)
 	}
-	if !a.JSON {
-		result := tool.Succeed(out)
-		calls.Gap(a)
-		a.PrintResult(&result)
-		calls.ReportUsed(a, p.ID, used.String())
-	}
-	return nil
+	calls.Gap(a)
+	err = a.PrintResult(&result)
+	calls.ReportUsed(a, p.ID, used.String())
+	return err
 }
 
 // printEnd prints the last line of a workflow with --json.

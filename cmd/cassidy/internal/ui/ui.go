@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
+	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -42,8 +43,9 @@ type Printer struct {
 	JSON     bool
 	Quiet    bool
 	Verbose  bool
-	All      bool // all rows of a result are shown
-	Wide     bool // all columns of a result are shown
+	All      bool   // all rows of a result are shown
+	Wide     bool   // all columns of a result are shown
+	SaveTo   string // the file that gets the result; "": it is printed
 }
 
 // NewPrinter returns a printer of results to out and of messages to err.
@@ -252,8 +254,45 @@ func (p *Printer) PrintText(text string) {
 	}
 }
 
-// PrintResult writes the value of a result: drawn on a terminal, else as data.
-func (p *Printer) PrintResult(r *tool.Result) {
+// PrintResult writes the value of a result: to a file if the user named one; drawn on a terminal; else as data.
+func (p *Printer) PrintResult(r *tool.Result) error {
+	if err := p.SaveResult(r); err != nil || p.SaveTo != "" {
+		return err
+	}
+	p.showResult(r)
+	return nil
+}
+
+// SaveResult writes the value of a result to the file that the user named, if there is one: an image or a text as it is,
+// anything else as JSON.
+func (p *Printer) SaveResult(r *tool.Result) error {
+	if p.SaveTo == "" {
+		return nil
+	}
+	var data []byte
+	about := ""
+	switch v := r.Value.(type) {
+	case value.Media:
+		data, about = v.Data, " "+v.String()
+	case string:
+		data = []byte(v)
+	default:
+		text, err := value.AppendJSON(nil, v)
+		if err != nil {
+			return err
+		}
+		var b bytes.Buffer
+		_ = json.Indent(&b, append(text, '\n'), "", "  ") // it is JSON
+		data = b.Bytes()
+	}
+	if err := folder.Replace(p.SaveTo, data, 0o644); err != nil {
+		return value.Errorf(value.Failed, "write the result to %s: %w", p.SaveTo, FileError(err))
+	}
+	p.Note("saved %s%s", p.SaveTo, about)
+	return nil
+}
+
+func (p *Printer) showResult(r *tool.Result) {
 	parts, _ := r.Display.(value.List)
 	switch r.Value.(type) {
 	case nil, string, value.Media:
