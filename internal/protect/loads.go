@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A script in a folder of the project loads what lies beside it: in Python, a new file json.py there is
@@ -38,19 +39,24 @@ func (c *Code) has(names []string) bool {
 // A language has interpreters that load files by their names from some folders.
 type language struct {
 	commands []string
-	ends     []string       // the suffixes of modules
-	inline   *regexp.Regexp // the options with code or with the name of a module, which can load from the working folder
-	folders  bool           // whether the interpreter starts a folder
+	ends     []string              // the suffixes of modules
+	inline   func() *regexp.Regexp // the options with code or with the name of a module, which can load from the working folder
+	folders  bool                  // whether the interpreter starts a folder
 }
 
 // languages are those whose interpreters are known.
 var languages = []language{
-	{[]string{"python", "pythonw", "pypy", "py", "uv"}, []string{".py", ".pyw", ".pyc", ".so", ".pyd"}, regexp.MustCompile(`^-[a-zA-Z]*[cm]`), true},
-	{[]string{"node", "bun", "deno", "tsx", "ts-node"}, []string{".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".node"}, regexp.MustCompile(`^(-[a-z]*[ep]|--eval|--print|eval)$`), true},
-	{[]string{"ruby", "jruby"}, []string{".rb", ".so", ".bundle", ".jar"}, regexp.MustCompile(`^-[a-zA-Z]*e$`), false},
-	{[]string{"perl"}, []string{".pm", ".pl", ".pmc", ".al", ".so"}, regexp.MustCompile(`^-[a-zA-Z]*[eE]$`), false},
-	{[]string{"php"}, []string{".php", ".inc", ".phar"}, regexp.MustCompile(`^(-[rBRE]|--run)$`), false},
-	{[]string{"lua", "luajit"}, []string{".lua", ".so"}, regexp.MustCompile(`^-[el]`), false},
+	{[]string{"python", "pythonw", "pypy", "py", "uv"}, []string{".py", ".pyw", ".pyc", ".so", ".pyd"}, lazily(`^-[a-zA-Z]*[cm]`), true},
+	{[]string{"node", "bun", "deno", "tsx", "ts-node"}, []string{".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".node"}, lazily(`^(-[a-z]*[ep]|--eval|--print|eval)$`), true},
+	{[]string{"ruby", "jruby"}, []string{".rb", ".so", ".bundle", ".jar"}, lazily(`^-[a-zA-Z]*e$`), false},
+	{[]string{"perl"}, []string{".pm", ".pl", ".pmc", ".al", ".so"}, lazily(`^-[a-zA-Z]*[eE]$`), false},
+	{[]string{"php"}, []string{".php", ".inc", ".phar"}, lazily(`^(-[rBRE]|--run)$`), false},
+	{[]string{"lua", "luajit"}, []string{".lua", ".so"}, lazily(`^-[el]`), false},
+}
+
+// lazily compiles a pattern when it is first used: every start of cassidy would wait for it.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
 // native are the suffixes of programs and of libraries for all languages.
@@ -104,7 +110,7 @@ func inline(words []string) (found *language, option string) {
 		case lang == nil:
 		case slices.Contains(scripts, path.Ext(word)):
 			lang = nil // the options after it are for the script
-		case lang.inline.MatchString(word):
+		case lang.inline().MatchString(word):
 			return lang, word
 		}
 	}
@@ -337,7 +343,7 @@ func (l *loaded) imports(dir string, lang *language, text string) {
 	if at, _ := l.leads(dir); lang != &languages[0] || at != l.root && at != "." {
 		return
 	}
-	for _, m := range importedPython.FindAllStringSubmatch(text, maxFiles) {
+	for _, m := range importedPython().FindAllStringSubmatch(text, maxFiles) {
 		for _, module := range append(strings.Split(m[1], ","), m[2]) {
 			words := strings.FieldsFunc(module, func(r rune) bool { return r == '.' || r == ' ' || r == '\t' })
 			if len(words) == 0 {
@@ -371,14 +377,14 @@ func (l *loaded) importedBeside(name, dir string) {
 var scripts = []string{".py", ".pyw", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".rb", ".php", ".pl", ".lua"}
 
 var (
-	importedPython = regexp.MustCompile(`(?m)(?:^|;)[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+(\w+)[\w.]*[ \t]+import\b)`)
-	quotedPath     = regexp.MustCompile("[\"'`](\\.{1,2}/[^\"'`\n]{1,200})[\"'`]")
+	importedPython = lazily(`(?m)(?:^|;)[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+(\w+)[\w.]*[ \t]+import\b)`)
+	quotedPath     = lazily("[\"'`](\\.{1,2}/[^\"'`\n]{1,200})[\"'`]")
 )
 
 // quotedPaths returns the files that a script imports by name from its own folder, whether they exist or not:
 // one that is added later would be loaded.
 func quotedPaths(suffix, text string) (names []string) {
-	for _, m := range quotedPath.FindAllStringSubmatch(text, maxFiles) {
+	for _, m := range quotedPath().FindAllStringSubmatch(text, maxFiles) {
 		names = append(names, m[1])
 		if path.Ext(m[1]) == "" {
 			names = append(names, m[1]+suffix, m[1]+".json")

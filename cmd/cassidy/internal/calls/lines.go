@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
@@ -333,11 +334,11 @@ func size(s draw.Screen, lines int) string {
 }
 
 // hunks is the head of a part of a unified diff.
-var hunks = regexp.MustCompile(`(?m)^@@ -\d.* @@`)
+var hunks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^@@ -\d.* @@`) })
 
 // textFigures returns what a text that is a result has: changed lines, its words if it has few, or its size.
 func (m *Made) textFigures(s draw.Screen, text string) string {
-	if at := hunks.FindStringIndex(text); at != nil {
+	if at := hunks().FindStringIndex(text); at != nil {
 		added, removed := 0, 0
 		for line := range strings.Lines(text[at[0]:]) {
 			switch line[0] {
@@ -359,14 +360,14 @@ func (m *Made) textFigures(s draw.Screen, text string) string {
 }
 
 // exitLine is the first line of the error of a command.
-var exitLine = regexp.MustCompile(`^\S+: (exit code \d+)\n?`)
+var exitLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\S+: (exit code \d+)\n?`) })
 
 // failure returns what a call failed with: an exit code, and lines of the error.
 func failure(e *value.Error, preview string) (figures string, below []string) {
 	text := preview
 	if e != nil {
 		text = strings.TrimSpace(e.Message())
-		if exit := exitLine.FindStringSubmatch(text); exit != nil && e.Kind == value.Command {
+		if exit := exitLine().FindStringSubmatch(text); exit != nil && e.Kind == value.Command {
 			figures, text = strings.Replace(exit[1], " code", "", 1), text[len(exit[0]):]
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -407,7 +408,7 @@ func (s Screen) Names(indent string, list [][2]string, least int) (lines []strin
 }
 
 // repeats finds how often a mark of package visible counts.
-var repeats = regexp.MustCompile(` ×(\d+⟩)`)
+var repeats = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` ×(\d+⟩)`) })
 
 // Shown returns a visible text as the screen can show it. With ASCII only, the marks of package visible are between < and >, and
 // what was cut ends with three dots. A text from outside that has these characters looks like a mark then; --json shows the
@@ -416,7 +417,7 @@ func (s Screen) Shown(text string) string {
 	if !s.ASCII || !strings.ContainsAny(text, "⟨⇥↵…") {
 		return text
 	}
-	text = repeats.ReplaceAllString(text, " x$1")
+	text = repeats().ReplaceAllString(text, " x$1")
 	return strings.NewReplacer("⟨↵ ", "<", "⟨", "<", "⟩", ">", "⇥", ">", "↵", `\n`, "…", "...").Replace(text)
 }
 

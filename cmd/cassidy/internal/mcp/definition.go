@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/runtime/mcp/attached"
@@ -94,7 +95,7 @@ func (d *definition) read(of *value.Dict) {
 }
 
 // word is a value of a schema that says nothing to a model.
-var word = regexp.MustCompile(`^[A-Za-z0-9#/:._$-]{1,60}$`)
+var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9#/:._$-]{1,60}$`) })
 
 // walk collects the texts in a schema. The path names the parameter that they are about.
 func (d *definition) walk(path string, v value.Value) {
@@ -108,7 +109,7 @@ func (d *definition) walk(path string, v value.Value) {
 			name, _ := key.(string)
 			text, isText := item.(string)
 			switch {
-			case isText && slices.Contains([]string{"type", "format", "$schema", "$ref"}, name) && word.MatchString(text):
+			case isText && slices.Contains([]string{"type", "format", "$schema", "$ref"}, name) && word().MatchString(text):
 			case isText && name == "description" && path != "":
 				d.texts = append(d.texts, path+": "+text)
 			case name == "properties" || name == "required":

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -98,7 +99,7 @@ func joined(r rune) bool {
 }
 
 // colours are the sequences of [draw.Screen.Paint].
-var colours = regexp.MustCompile("\x1b\\[(?:0|1|2|7|31|32|35)m")
+var colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[(?:0|1|2|7|31|32|35)m") })
 
 // styled is [Printable] for a text of ours with colours: whatever else is in it is marked, in case that
 // the text has something from outside.
@@ -108,7 +109,7 @@ func styled(text string) string {
 	}
 	var b strings.Builder
 	for text != "" {
-		at := colours.FindStringIndex(text)
+		at := colours().FindStringIndex(text)
 		if at == nil {
 			at = []int{len(text), len(text)}
 		}

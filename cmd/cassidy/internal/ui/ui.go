@@ -25,6 +25,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
@@ -233,11 +234,11 @@ func onScreen(s draw.Screen, text string) string {
 	if !s.Color {
 		return s.Shown(Printable(text))
 	}
-	return s.Shown(marks.ReplaceAllString(styled(text), "\x1b["+draw.Reverse+"m$0\x1b[27m"))
+	return s.Shown(marks().ReplaceAllString(styled(text), "\x1b["+draw.Reverse+"m$0\x1b[27m"))
 }
 
 // marks finds the marks of package visible.
-var marks = regexp.MustCompile("⟨[^⟨⟩\n]+⟩")
+var marks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("⟨[^⟨⟩\n]+⟩") })
 
 // PrintData writes what programs may read. A terminal gets it as [Printer.Print] writes it.
 func (p *Printer) PrintData(text string) {
