@@ -39,8 +39,8 @@ type Options struct {
 	// Env returns a variable of the environment in which the user runs git: it decides which settings
 	// of git name files that no script may change. Nil means that of this process.
 	Env func(name string) string
-	// Now is the clock of files that are not on disk yet. It is called concurrently. Nil
-	// means time.Now.
+	// Now is the clock: of files that are not on disk yet, and of the reports of a search. It is
+	// called concurrently. Nil means time.Now.
 	Now func() time.Time
 	// Limits bound what files may cost. Zero fields mean the defaults.
 	Limits Limits

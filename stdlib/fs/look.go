@@ -26,6 +26,7 @@ type look struct {
 	notes bool                        // note in the stage what is read
 	ruled func(string) string         // see tool.Grant.Narrowed; nil for no rules
 	hold  func(int64) error           // see tool.Grant.Hold; nil bounds nothing
+	emit  func(tool.Report)           // nil if nobody listens
 
 	staged   map[string][]string // the staged names by folder; computed on first use
 	budget   int                 // how many more names this effect may read
@@ -38,7 +39,7 @@ type look struct {
 const maxWalked = 100_000
 
 func (w *Files) look(ctx context.Context, g tool.Grant) *look {
-	return &look{w: w, ctx: ctx, stage: g.Stage, check: g.Check, notes: g.Stage != nil && !g.ReadsOnly, ruled: g.Narrowed, hold: g.Hold, budget: maxWalked}
+	return &look{w: w, ctx: ctx, stage: g.Stage, check: g.Check, notes: g.Stage != nil && !g.ReadsOnly, ruled: g.Narrowed, hold: g.Hold, emit: g.Emit, budget: maxWalked}
 }
 
 // allows checks a capability that the arguments of the call did not name.

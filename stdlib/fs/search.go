@@ -3,7 +3,9 @@ package fs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -50,6 +52,35 @@ type searcher struct {
 	found   value.List
 	skipped value.List // what was not searched: maxSkipped items at most
 	more    int        // how many others
+	read    int64      // bytes of all files so far
+	told    time.Time  // when its progress was last reported; at first, when it began
+}
+
+// reportEvery is how long a search is quiet before it reports its progress.
+const reportEvery = time.Second
+
+// report reports the progress of the search at a file, now and then.
+func (k *searcher) report(s *spot) {
+	now := k.look.w.now()
+	if k.look.emit == nil || now.Sub(k.told) < reportEvery {
+		return
+	}
+	k.told = now
+	k.look.emit(tool.Progress{Message: fmt.Sprintf("searching %s (%d MB read, %d found)", k.look.w.Shown(s.path), k.read>>20, len(k.found))})
+}
+
+// A reporter reports the progress of a search while it reads a file.
+type reporter struct {
+	io.Reader
+	k *searcher
+	s *spot
+}
+
+func (r reporter) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	r.k.read += int64(n)
+	r.k.report(r.s)
+	return n, err
 }
 
 // skip notes that something was not searched.
@@ -84,7 +115,7 @@ func searchFiles(l *look, args *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	defer s.close()
-	k := &searcher{look: l, search: search, glob: globInside(glob), base: s.path, found: value.List{}}
+	k := &searcher{look: l, search: search, glob: globInside(glob), base: s.path, found: value.List{}, told: l.w.now()}
 	k.limit = l.limit(args)
 	if s.kind() != kindFolder {
 		err = k.file(s)
@@ -103,6 +134,7 @@ func (k *searcher) visit(s *spot) error {
 	if s.kind() != kindFile {
 		return nil
 	}
+	k.report(s)
 	if wanted, err := k.selects(s); err != nil || !wanted || k.look.allows(reads(s.path)) != nil {
 		return err
 	}
@@ -135,7 +167,7 @@ func (k *searcher) file(s *spot) error {
 		return err
 	}
 	defer done()
-	err = k.search.File(k.look.ctx, in, func(line int64, text string) bool {
+	err = k.search.File(k.look.ctx, reporter{in, k, s}, func(line int64, text string) bool {
 		k.found = append(k.found, value.NewDict("path", k.look.w.Shown(s.path), "line", line, "text", text))
 		return len(k.found) < k.limit
 	}, func(line int64, why string) { k.skip(s.path, line, why) })

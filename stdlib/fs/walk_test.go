@@ -76,6 +76,34 @@ func TestGlob(t *testing.T) {
 	d.Fails(value.Failed, "a.md is not a folder", "fs.glob", "pattern", "*", "path", "a.md")
 }
 
+// TestSearchReportsProgress checks the reports of searches whose clock advances at each look at it.
+func TestSearchReportsProgress(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		step  time.Duration
+		files map[string]string
+		want  []string
+	}{
+		{time.Millisecond, map[string]string{"a": "x", "b": "x"}, nil},
+		{reportEvery, map[string]string{"a": "x", "d/b": ""}, []string{"searching a (0 MB read, 0 found)", "searching a (0 MB read, 1 found)", "searching d/b (0 MB read, 1 found)"}},
+		{reportEvery / 16, map[string]string{"large": strings.Repeat("x"+strings.Repeat(" ", 1<<16-2)+"\n", 48)},
+			[]string{"searching large (0 MB read, ", "searching large (1 MB read, ", "searching large (2 MB read, "}},
+	} {
+		dir, now := t.TempDir(), time.Unix(0, 0)
+		for name, content := range tt.files {
+			rowtest.PutFile(t, dir, name, content)
+		}
+		d := openProject(t, &Options{Root: dir, Now: func() time.Time { now = now.Add(tt.step); return now }})
+		d.Must("fs.search", "pattern", "x") // nobody listens
+		var got []string
+		d.Emit = func(r tool.Report) { got = append(got, r.(tool.Progress).Message) }
+		d.Must("fs.search", "pattern", "x")
+		if got = slices.Compact(got); !slices.EqualFunc(got, tt.want, strings.HasPrefix) {
+			t.Errorf("a search with steps of %v reported %q, want %q", tt.step, got, tt.want)
+		}
+	}
+}
+
 // The folder that has to be readable is the one that the pattern names
 // outright, and of what is below only what is granted is shown.
 func TestGlobAndSearchStayWithinTheGrant(t *testing.T) {

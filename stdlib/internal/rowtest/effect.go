@@ -16,6 +16,7 @@ type Caller struct {
 	Dir     string            // the project's folder, which no error may show; "" is none
 	Stage   *tool.Stage       // of the host's call that all belong to
 	Request func() error      // of the grant; may be nil
+	Emit    func(tool.Report) // of the grant; may be nil
 }
 
 // Grant replaces what is granted.
@@ -64,7 +65,7 @@ func (c *Caller) Run(ctx context.Context, name string, args ...value.Value) (too
 			}
 		}
 	}
-	return f.Do(ctx, tool.Effect{Func: name, Args: bound}, tool.Grant{Check: c.Check, Stage: c.Stage, Request: c.Request})
+	return f.Do(ctx, tool.Effect{Func: name, Args: bound}, tool.Grant{Check: c.Check, Stage: c.Stage, Request: c.Request, Emit: c.Emit})
 }
 
 // Call is Run for the value alone.
