@@ -76,6 +76,8 @@ def policy(task, agent):
 					t.Errorf("with the limits %v it ended with %q, %v after %d requests, want %d", tt.limits[:i+1], r.Reason, err, m.requests(), tt.asked[i])
 				case wants && (!errors.As(err, &parked) || e.Limit != value.LimitUsage || !strings.Contains(e.Hint, "cassidy runs resume work --max-iterations N")):
 					t.Errorf("with the limits %v it ended with %v (%v), want it parked", tt.limits[:i+1], err, e)
+				case wants != r.Incomplete() && r.Reason != agent.ReasonMaxIterations:
+					t.Errorf("with the limits %v it ended with %s, incomplete = %v", tt.limits[:i+1], r.Reason, r.Incomplete())
 				case !wants && (err != nil || r.Success() == strings.HasPrefix(tt.name, "a loop that ends")):
 					t.Errorf("with the limits %v it ended with %s: %q, %v", tt.limits, r.Reason, r.Text, err)
 				}

@@ -25,8 +25,8 @@ type Reply struct {
 // Success reports whether the model answered.
 func (r Reply) Success() bool { return r.Reason == ReasonFinal }
 
-// Incomplete reports whether the turn ended because of the limit of iterations.
-func (r Reply) Incomplete() bool { return r.Reason == ReasonMaxIterations }
+// Incomplete reports whether a limit ended the turn, such as that of iterations, or parked it.
+func (r Reply) Incomplete() bool { return r.Reason == ReasonMaxIterations || r.Reason == ReasonLimit }
 
 // A CallRecord is a call that a model made, or tried to make.
 type CallRecord struct {

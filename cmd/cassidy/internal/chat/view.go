@@ -136,14 +136,15 @@ func (v *chatView) ended(r *agent.Reply) {
 		}
 		left.Text = ""
 	}
-	if r.Incomplete() {
+	capped := r.Reason == agent.ReasonMaxIterations
+	if capped {
 		left.Reason = agent.ReasonFinal
 	}
 	agents.PrintAnswer(v.App, &left)
 	if v.Verbose && !ui.IsTerminal(v.Err) { // it shows the calls when they end
 		v.listCalls(r.Calls)
 	}
-	if r.Incomplete() {
+	if capped {
 		v.Alert("Incomplete (max iterations reached)")
 		v.Hint("allow more than %s: --max-iterations N", ui.Count(r.Iterations, "request"))
 	}
