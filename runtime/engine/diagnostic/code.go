@@ -43,6 +43,7 @@ const (
 	MissingDoc    = "missing-docstring"
 	DocstringArgs = "docstring-args"
 	DocstringType = "docstring-type"
+	DocComment    = "doc-comment"
 )
 
 // A Code is a code of diagnostics and its meaning.
@@ -85,6 +86,7 @@ func Codes() []Code {
 		{ExampleResult, "the expected result of an example does not fit the declared result"},
 		{DocstringArgs, "the docstring describes something that is not a parameter"},
 		{DocstringType, "the type of a parameter is only in the docstring, as in `n (int): the number`"},
+		{DocComment, "a tag of the comment above a handler in Lua cannot be read"},
 		{MissingDoc, "a function or a parameter is not described"},
 		{Declaration, "the declaration has a fault that has no other code"},
 		{MoreFaults, "the file has more than 100 faults, and the others are not listed"},

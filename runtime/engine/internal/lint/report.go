@@ -237,6 +237,21 @@ func (r *Report) Declaration(d *script.Declaration, stem string, complete bool) 
 	return t
 }
 
+// Undescribed warns of parameters that the documentation of a handler lacks, if it describes others. hint
+// has a place for the name.
+func (r *Report) Undescribed(d *script.Declaration, t *tool.Tool, doc, hint string) {
+	if !d.Doc.Describes() {
+		return
+	}
+	for _, p := range t.Params {
+		i := slices.IndexFunc(d.Signature, func(s script.SigParam) bool { return s.Name == p.Name })
+		if p.Description == "" && !p.FromHost && i >= 0 {
+			r.Add(Fault{At: RangeOf(d.Signature[i].Pos), Warning: true, Code: diagnostic.MissingDoc, Message: fmt.Sprintf("%s does not describe '%s'", doc, p.Name),
+				Hint: fmt.Sprintf(hint, p.Name)})
+		}
+	}
+}
+
 // warning reports a warning of a declaration. insert is what the fix inserts, or "".
 func (r *Report) warning(f Fault, insert string, d *script.Declaration) {
 	if f.At.Start.Line == 0 {

@@ -82,10 +82,14 @@ func (l *Language) Check(src script.Source, r *lint.Report) {
 	table := call.Args[0].(*ast.TableExpr)
 	k := c.checker()
 	k.Skip = call
+	for _, p := range d.Signature {
+		k.ParamsAt[p.Name] = lint.RangeOf(p.Pos)
+	}
 	k.PlaceParams(table)
 	t := r.Declaration(d, script.Stem(src.Path), len(c.file.faults) == 0)
+	r.Undescribed(d, &t, "the comment", "write ---@param %s TYPE what it is")
 	k.Handler = c.handler(table)
-	k.Params, k.Declared = t.Params, !t.AllowExtra && len(c.file.faults) == 0 && d.Fields.Has("params")
+	k.Params, k.Declared = t.Params, !t.AllowExtra && len(c.file.faults) == 0 && (d.Fields.Has("params") || len(d.Signature) > 0)
 	c.run(k)
 	if returns, err := d.Result(); err == nil {
 		k.Result(t.Name, returns)
@@ -157,11 +161,12 @@ func (l *Language) CheckBlock(src script.Source, r *lint.Report, declared func(*
 	for name, fn := range c.file.functions {
 		d.Functions[name] = c.file.parameters(fn)
 	}
+	c.file.describeBlock(d)
 	needs, t := declared(d)
 	k := c.checker()
 	k.Roots = map[string]bool{name: true, t.Available: true, t.Undo: true, t.Preview: true}
 	k.Handler = c.named(name)
-	k.Params, k.Declared = t.Params, !t.AllowExtra && d.Fields.Has("params")
+	k.Params, k.Declared = t.Params, !t.AllowExtra && (d.Fields.Has("params") || len(d.Signature) > 0)
 	for _, p := range d.Signature {
 		k.ParamsAt[p.Name] = lint.RangeOf(p.Pos)
 	}

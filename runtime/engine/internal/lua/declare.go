@@ -33,6 +33,8 @@ func (f *file) declaration() (*script.Declaration, map[string]ast.Expr, error) {
 		f.fault(f.errorAt(d.Pos.Line, "tool() has no handler").
 			WithHint("write handler = function(args) … end"))
 	}
+	d.DocHint = "describe above the handler what the tool does and when to use it: --- TEXT"
+	f.describe(d, functions["handler"])
 	fitEmptyTables(d)
 	if len(f.faults) > 0 {
 		return d, functions, f.faults[0]
@@ -59,7 +61,11 @@ func (f *file) toolTable() (*ast.TableExpr, error) {
 	}
 	switch {
 	case len(f.tools) == 0:
-		return nil, f.errorAt(0, "the file does not declare a tool").WithHint(form)
+		err := f.errorAt(0, "the file does not declare a tool")
+		if name, other := script.HandlerName(f.order, script.Stem(f.path)); other == nil && f.hasComment(name) {
+			return nil, err.WithHint("end the file with return tool{ handler = %s }", name)
+		}
+		return nil, err.WithHint(form)
 	case len(f.tools) > 1:
 		return nil, f.errorAt(f.tools[1], "the file has more than one tool(…)").WithHint("declare one tool per file")
 	case len(f.returns) > 0:
@@ -151,16 +157,25 @@ func (f *file) readField(field *ast.Field, d *script.Declaration, functions map[
 // parameters returns the parameters of a function or of the function that a name refers
 // to.
 func (f *file) parameters(x ast.Expr) []string {
+	fn := f.function(x)
+	if fn == nil {
+		return nil
+	}
+	names := fn.ParList.Names
+	if fn.ParList.HasVargs {
+		names = append(names[:len(names):len(names)], "...")
+	}
+	return names
+}
+
+// function returns a function, or the one that a name refers to, or nil.
+func (f *file) function(x ast.Expr) *ast.FunctionExpr {
 	for range value.MaxDepth { // a name may refer to another name
 		switch e := x.(type) {
 		case *ast.IdentExpr:
 			x = f.constants[e.Value]
 		case *ast.FunctionExpr:
-			names := e.ParList.Names
-			if e.ParList.HasVargs {
-				names = append(names[:len(names):len(names)], "...")
-			}
-			return names
+			return e
 		}
 	}
 	return nil
@@ -348,18 +363,18 @@ func (f *file) declared(kind string, call *ast.FuncCallExpr, depth int) (value.V
 		}
 	}
 	if kind == "param" {
-		fitParam(d)
+		fitParam(d, tool.Type{})
 	}
 	return d, nil
 }
 
 // fitParam converts the empty tables of a param(…) that must be objects according to
-// its type, and returns that type.
-func fitParam(p script.Declared) tool.Type {
+// its type, which adds to base, and returns that type.
+func fitParam(p script.Declared, base tool.Type) tool.Type {
 	if properties, ok := p.Fields.Get("properties"); ok {
 		p.Fields.Put("properties", fitTable(tool.Type{Name: tool.TypeObject}, properties))
 	}
-	t, err := p.Type(tool.Type{})
+	t, err := p.Type(base)
 	if v, ok := p.Fields.Get("default"); ok && err == nil { // script.Declaration.Tool reports an error
 		p.Fields.Put("default", fitTable(t, v))
 	}
@@ -370,12 +385,17 @@ func fitParam(p script.Declared) tool.Type {
 // according to the declared types.
 func fitEmptyTables(d *script.Declaration) {
 	types := map[string]tool.Type{}
+	for _, p := range d.Signature {
+		if p.Annotated != nil {
+			types[p.Name] = *p.Annotated
+		}
+	}
 	v, _ := d.Fields.Get("params")
 	params, _ := v.(*value.Dict)
 	for k, v := range params.All() {
 		if name, ok := k.(string); ok {
 			p, _ := script.DeclaredOf("param", v)
-			types[name] = fitParam(p)
+			types[name] = fitParam(p, types[name])
 		}
 	}
 	r := script.Reader{D: d}

@@ -56,6 +56,7 @@ func (l *Language) DeclareBlock(src script.Source) (*script.Declaration, error) 
 	for name, fn := range f.functions {
 		d.Functions[name] = f.parameters(fn)
 	}
+	f.describeBlock(d)
 	return d, nil
 }
 

@@ -26,6 +26,7 @@ type Declaration struct {
 	Signature []SigParam                  // the handler's parameters
 	Signed    bool                        // whether the language shows the parameters
 	Doc       docstring                   // of the handler
+	DocHint   string                      // what to write if it lacks the description, or ""
 	Returns   *tool.Type                  // from the handler's annotation
 	Fields    *value.Dict                 // the fields of tool(...), see Declared and FuncName
 	Pos       value.Position              // of tool(...)
@@ -34,7 +35,7 @@ type Declaration struct {
 	Functions map[string][]string         // the parameters of the functions that a field may name
 	Loads     []string                    // all files that the file loads, also indirectly
 	Spelled   map[string]string           // the names of the fields in the file, where these differ
-	warnings  []string
+	warnings  []problem
 }
 
 // A SigParam is one parameter in the handler's signature.
@@ -126,7 +127,7 @@ func (d *Declaration) Tool(stem string) (tool.Described, error) {
 		}
 		texts = append(texts, p.Message())
 	}
-	return tool.Described{Tool: t, Loads: d.Loads, Warnings: append(texts, d.warnings...)}, nil
+	return tool.Described{Tool: t, Loads: d.Loads, Warnings: texts}, nil
 }
 
 // Read converts a declaration to the tool, and returns everything that is wrong with it.
@@ -165,7 +166,14 @@ func (d *Declaration) Read(stem string) (tool.Tool, []problem) {
 	problems := value.Map(r.errs, func(e *value.Error) problem {
 		return problem{Error: e, Code: cmp.Or(r.codes[e], diagnostic.Declaration)}
 	})
-	return t, append(problems, r.warnings...)
+	return t, append(append(problems, d.warnings...), r.warnings...)
+}
+
+// Warn adds a warning to those of Read.
+func (d *Declaration) Warn(pos value.Position, code, message string) {
+	e := value.Errorf(value.Invalid, "%s", message)
+	e.Pos = pos
+	d.warnings = append(d.warnings, problem{Error: e, Code: code, Warning: true})
 }
 
 // SetsItself reports whether the host sets a parameter, so that no call has it.

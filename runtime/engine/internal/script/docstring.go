@@ -14,7 +14,19 @@ type docstring struct {
 }
 
 // Describes reports whether the docstring describes any parameter.
-func (d docstring) Describes() bool { return len(d.args) > 0 }
+func (d docstring) Describes() bool {
+	for _, text := range d.args {
+		if text != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// NewDocstring returns a docstring with these parts.
+func NewDocstring(text string, args map[string]string, returns string) docstring {
+	return docstring{text: text, args: args, returns: returns}
+}
 
 // ParseDocstring reads a docstring. Other sections (Raises:, Example:, …) are not part
 // of any description.

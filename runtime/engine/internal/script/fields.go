@@ -39,7 +39,7 @@ func toolFields() []Field {
 	return []Field{
 		{"name", text(), "The name of the tool. It must be the name of the file; only - and _ may differ."},
 		{"title", text(), "The name that people see. The default is the name in title case."},
-		{"description", text(), "What the tool does and when to use it, at most 16 KB. The default is the docstring."},
+		{"description", text(), "What the tool does and when to use it, at most 16 KB. The default is the docstring, or in Lua the comment above the handler."},
 		{"group", text(), "The group of the tool in lists. The default is \"custom\"."},
 		{"params", object(), "Maps the name of a parameter to param(…) or a type, which is added to the signature."},
 		{"returns", tool.Type{}, "The type of the result: a type, or param(…). A result of another type is an error."},
@@ -63,7 +63,7 @@ func toolFields() []Field {
 func paramTable() []Field {
 	return []Field{
 		{"type", tool.Type{}, "The type: string, integer, number, boolean, array, object, media, any, or one of these with constraints."},
-		{"description", text(), "The description of the parameter. The default is its text in the section Args: of the docstring."},
+		{"description", text(), "The description of the parameter. The default is its text in the docstring, or in Lua in the comment above the handler."},
 		{"required", tool.Type{}, "Whether a call must pass it. For an object, it may also be a list of the required properties."},
 		{"default", tool.Type{}, "The value of an omitted argument."},
 		{"min", tool.Type{Name: tool.TypeNumber}, "The smallest allowed number."},

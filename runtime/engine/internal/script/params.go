@@ -19,8 +19,8 @@ const hostParam = "working_dir"
 const maxParams = 255
 
 // params merges the parameters of signature and declaration. Names, order and defaults
-// come from the signature if there is one, types from its annotations, and descriptions
-// from the docstring. param(…) adds to that or overrides it.
+// come from the signature if there is one (in Lua, the comment), types from its annotations, and
+// descriptions from the docstring. param(…) adds to that or overrides it.
 func (r *Reader) params() []tool.Param {
 	specs, order := r.paramSpecs()
 	if max(len(r.D.Signature), len(order)) > maxParams {
@@ -130,7 +130,7 @@ func (r *Reader) defaults(p *tool.Param, sig SigParam, spec Declared) {
 	pos := sig.Pos
 	if v, ok := spec.Fields.Get("default"); ok {
 		pos = spec.place("default")
-		if sig.HasDefault && !value.Equal(v, sig.Value) {
+		if r.D.Signed && sig.HasDefault && !value.Equal(v, sig.Value) {
 			r.failAt(pos, "params", "the default of '%s' is %s in the signature and %s in param()", p.Name, shown(sig.Value), shown(v))
 		}
 		p.Default, p.HasDefault = v, true

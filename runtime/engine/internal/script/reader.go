@@ -477,7 +477,9 @@ func (r *Reader) invalid(t *tool.Tool) {
 		probe.Name = "x"
 	}
 	if readable || !r.D.Fields.Has("description") {
-		check(at("description"), tool.Tool{Name: probe.Name, Description: t.Description})
+		if !check(at("description"), tool.Tool{Name: probe.Name, Description: t.Description}) && t.Description == "" && r.D.DocHint != "" {
+			r.errs[len(r.errs)-1].Hint = r.D.DocHint
+		}
 	}
 	valid := true
 	for _, p := range t.Params {

@@ -464,7 +464,7 @@ func (c *checking) handled(d *script.Declaration, needsOf func(*tool.Tool) *lint
 		return
 	}
 	t := c.report.Declaration(d, script.Stem(c.src.Path), len(f.faults) == 0 && d.Handler != "")
-	c.describe(d, &t)
+	c.report.Undescribed(d, &t, "the docstring", "add a line to Args: %s: what it is")
 	needs := needsOf(&t)
 	if d.Handler != "" {
 		c.tool(d, needs)
@@ -489,20 +489,6 @@ func (c *checking) typed(handler string, t *tool.Tool) {
 			continue
 		}
 		c.calls.Params[id] = starlint.ExampleOf(&t.Params[i].Type)
-	}
-}
-
-// describe warns of parameters that only some of the documentation lacks.
-func (c *checking) describe(d *script.Declaration, t *tool.Tool) {
-	if !d.Doc.Describes() {
-		return
-	}
-	for _, p := range t.Params {
-		i := slices.IndexFunc(d.Signature, func(s script.SigParam) bool { return s.Name == p.Name })
-		if p.Description == "" && !p.FromHost && i >= 0 {
-			c.report.Add(lint.Fault{At: lint.RangeOf(d.Signature[i].Pos), Warning: true, Code: diagnostic.MissingDoc, Message: fmt.Sprintf("the docstring does not describe '%s'", p.Name),
-				Hint: fmt.Sprintf("add a line to Args: %s: what it is", p.Name)})
-		}
 	}
 }
 

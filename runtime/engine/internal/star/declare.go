@@ -84,6 +84,7 @@ func (f *file) declaration() (*script.Declaration, error) {
 	}
 	start, _ := call.Span()
 	d := script.New(word, position(start), f.parameters())
+	d.DocHint = `describe in the first line of the handler what the tool does and when to use it: """TEXT"""`
 	handler := f.readFields(call, d)
 	if handler != nil {
 		if word == script.WorkflowWord {
