@@ -1,9 +1,14 @@
 -- My Tool: turns a text into a short name.
 --
--- Made from the template "basic". Change the handler, the description (by which
--- a model decides when to call the tool) and the example; then see Testing
--- below.
+-- Made from the template "basic". Change the handler and the comment above it, by
+-- which a model decides when to call the tool; then see Testing below.
 
+--- Turn a text into a short name for files and addresses.
+---
+--- Use this when a title has to become a file name or a part of an address.
+---@param input string The text, as in "Hello World".
+---@return string
+---@example Make a name of a title { input = "Hello World" }, "hello-world"
 local function my_tool(args)
   local name = text.slug(args.input)
   if name == "" then
@@ -14,19 +19,10 @@ end
 
 return tool{
   title = "My Tool",
-  description = [[Turn a text into a short name for files and addresses.
-
-Use this when a title has to become a file name or a part of an address.]],
   group = "custom",
   hints = { read_only = true, idempotent = true },
   needs = {},
-  params = {
-    input = param("string", 'The text, as in "Hello World".', { required = true, min_length = 1, max_length = 1000 }),
-  },
-  returns = "string",
-  examples = {
-    example("Make a name of a title", { input = "Hello World" }, "hello-world"),
-  },
+  params = { input = { min_length = 1, max_length = 1000 } },
   tags = { "text" },
   handler = my_tool,
 }
