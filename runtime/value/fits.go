@@ -1,5 +1,7 @@
 package value
 
+import "math"
+
 // FitsJSON reports whether a value is written as JSON in so many bytes, without writing
 // it. It may be false for one that is: only the most usual kinds of values are looked at.
 func FitsJSON(v Value, bytes int) bool { return jsonFits(v, bytes) >= 0 }
@@ -12,6 +14,19 @@ func jsonFits(v Value, bytes int) int {
 		return bytes - len("-9223372036854775808")
 	case string:
 		return bytes - len(`""`) - len(`\u0000`)*len(v)
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return -1
+		}
+		return bytes - len("-2.2250738585072014e-308")
+	case List:
+		bytes -= len("[]")
+		for _, x := range v {
+			if bytes = jsonFits(x, bytes) - len(","); bytes < 0 {
+				return -1
+			}
+		}
+		return bytes
 	case *Dict:
 		bytes -= len("{}")
 		for name, x := range v.All() {

@@ -26,7 +26,7 @@ func TestJSONFits(t *testing.T) {
 			}
 		}
 	}
-	if jsonFits(NewDict("text", "Hello"), 100) < 0 {
+	if jsonFits(NewDict("text", "Hello", "list", List{1.5, true}), 200) < 0 {
 		t.Error("a short text does not fit")
 	}
 }
