@@ -62,6 +62,11 @@ func readFields(headers *value.Dict) ([]field, error) {
 // tokenChars is what the name of a header may hold.
 const tokenChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~"
 
+// CanSetHeader reports whether a script can set a header.
+func CanSetHeader(name string) bool {
+	return name != "" && strings.Trim(name, tokenChars) == "" && !isReserved(name)
+}
+
 // isReserved takes an underscore for a hyphen, as many servers do.
 func isReserved(name string) bool {
 	name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
