@@ -70,7 +70,6 @@ var powers = map[string]struct {
 	"github.com/bazelbuild/buildtools":              {"runtime/engine/internal/star", "reads type annotations, which go.starlark.net does not"},
 	"github.com/yuin/gopher-lua":                    {"runtime/engine/internal/lua runtime/engine/internal/lint/lualint runtime/engine/source", "one package runs the language; the others read its syntax"},
 	"gopkg.in/yaml.v3":                              {"internal/yaml", "archived upstream: one file wraps it"},
-	"github.com/getkin/kin-openapi":                 {"internal/openapi", "the types and references of OpenAPI documents, which are read with bounds before"},
 	"github.com/google/jsonschema-go":               {"internal/jsonschema", "checks the schemas that others wrote"},
 	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool/internal/target stdlib/fs", "globs, in capabilities and in fs.glob"},
 	"github.com/aymanbagabas/go-udiff":              {"stdlib/fs/internal/edits stdlib/text runtime/host/internal/gate internal/review internal/scripttest", "unified diffs: of effects, in questions, in tests, and where they are shown"},

@@ -6,14 +6,13 @@
 package openapi
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
-	"math"
+	"cmp"
+	"context"
+	"iter"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/cassidy-run/cassidy/internal/yaml"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -28,28 +27,59 @@ const (
 	maxChain      = 50 // references that lead to one another
 )
 
-// A Document is an OpenAPI document whose operations can become tools.
+// Options say how tools are made.
+type Options struct {
+	From   string // the file or the URL, for readers of the scripts
+	Base   string // the URL of the document, to which servers may be relative; "" for a file
+	Server string // replaces the servers of the document unless it is ""
+	Secret string // the name of the secret; "" derives one from the title
+	Name   string // begins the names of the tools, and is their group; "" takes the group from the title
+}
+
+// A Document is an OpenAPI document whose operations can become tools. It is read as it is, without a type for each of its
+// objects: the keywords that matter are few, and those of OpenAPI 3.0 and 3.1 differ.
 type Document struct {
 	Title, Version string
 	Servers        []string
 	Group          string
 	Operations     []*Operation // sorted by path and method
+
+	root    *value.Dict
+	options *Options
+	wrong   error // the first fault that was found
 }
 
+// An Operation is one operation of a document.
+type Operation struct {
+	Method, Path string
+	ID           string // the operationId, or ""
+	Name         string // of its tool
+	Summary      string
+	Tags         []string
+	LeftOut      string   // why it cannot become a tool, or ""
+	Notes        []string // what the tool does not have
+
+	item, spec *value.Dict // the path item, and the operation in it
+	keys       []key
+}
+
+// Label names an operation as people select it.
+func (op *Operation) Label() string { return op.Method + " " + op.Path }
+
 // Read reads a document in YAML or JSON, and plans the tools of its operations. Its errors are of kind Invalid or Limit.
-func Read(text string, o *Options) (*Document, error) {
-	doc, err := load(strings.TrimPrefix(text, "\ufeff"))
+func Read(ctx context.Context, text string, o *Options) (*Document, error) {
+	root, err := parse(strings.TrimPrefix(text, "\ufeff"))
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{}
-	if doc.Info != nil {
-		d.Title, d.Version = oneLine(doc.Info.Title, 80), oneLine(doc.Info.Version, 40)
+	if err := checkVersion(root); err != nil {
+		return nil, err
 	}
-	for _, s := range doc.Servers {
-		if s != nil {
-			d.Servers = append(d.Servers, oneLine(s.URL, 200))
-		}
+	d := &Document{root: root, options: o}
+	info := d.object(root, "info")
+	d.Title, d.Version = oneLine(info.Text("title"), 80), oneLine(info.Text("version"), 40)
+	for _, s := range d.list(root, "servers") {
+		d.Servers = append(d.Servers, oneLine(s.Text("url"), 200))
 	}
 	d.Group = identifier(o.Name)
 	if d.Group == "" {
@@ -59,24 +89,33 @@ func Read(text string, o *Options) (*Document, error) {
 		d.Group = "api"
 	}
 	taken := map[string]bool{}
-	p := &planner{doc: doc, options: o, group: d.Group}
-	for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
-		item := doc.Paths.Value(path)
-		if item == nil {
-			continue
-		}
-		operations := item.Operations()
-		for _, method := range slices.Sorted(maps.Keys(operations)) {
+	paths := d.object(root, "paths")
+	for _, path := range sortedKeys(paths) {
+		item := d.object(paths, path)
+		for _, method := range []string{"delete", "get", "head", "options", "patch", "post", "put", "trace"} {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			spec := d.object(item, method)
+			if spec == nil {
+				continue
+			}
 			if len(d.Operations) == maxOperations {
 				return nil, value.Errorf(value.Limit, "the document has more than %d operations", maxOperations)
 			}
-			plan := func() *Operation { return p.operation(method, path, item, operations[method]) }
-			op := plan()
-			op.again = plan
-			op.plan = nil // those of all operations of a large document take much memory
+			op := &Operation{Method: strings.ToUpper(method), Path: path, ID: spec.Text("operationId"), item: item, spec: spec}
+			op.Summary = oneLine(cmp.Or(spec.Text("summary"), item.Text("summary"), firstLine(spec.Text("description")), op.Label()), 120)
+			for _, tag := range spec.Elements("tags") {
+				op.Tags = append(op.Tags, oneLine(value.Display(tag), 40))
+			}
+			p := d.plan(op, fewSchemas) // it is not kept: those of all operations of a large document take much memory
+			op.LeftOut, op.Notes, op.keys = p.leftOut, p.notes, p.keys
 			op.Name = uniqueName(toolName(o.Name, op), taken)
 			d.Operations = append(d.Operations, op)
 		}
+	}
+	if d.wrong != nil {
+		return nil, d.wrong
 	}
 	if len(d.Operations) == 0 {
 		return nil, value.Errorf(value.Invalid, "the document has no operations")
@@ -84,181 +123,173 @@ func Read(text string, o *Options) (*Document, error) {
 	return d, nil
 }
 
-// load reads a document and resolves its references. The text is read with bounds first, so that the library gets JSON
-// without aliases.
-func load(text string) (doc *openapi3.T, err error) {
-	tree, err := parse(text)
-	if err != nil {
-		return nil, err
-	}
-	root, _ := tree.(*value.Dict)
-	version, _ := root.Get("openapi")
-	swagger, isSwagger := root.Get("swagger")
-	switch {
-	case isSwagger:
-		return nil, value.Errorf(value.Invalid, "the document is Swagger %s, and only OpenAPI 3.0 and 3.1 can be imported", oneLine(value.Display(swagger), 20)).
-			WithHint("convert it, for example with: npx swagger2openapi FILE -o openapi.yaml")
-	case version == nil:
-		return nil, value.Errorf(value.Invalid, "this is no OpenAPI document: the field openapi is missing")
-	case !strings.HasPrefix(value.Display(version), "3.0") && !strings.HasPrefix(value.Display(version), "3.1"):
-		return nil, value.Errorf(value.Invalid, "the document is OpenAPI %s, and only 3.0 and 3.1 can be imported", oneLine(value.Display(version), 20))
-	}
-	root.Put("openapi", value.Display(version)) // YAML reads 3.0 as a number
-	if err := cyclic(root); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if p := recover(); p != nil { // of the library, by a malformed document
-			doc, err = nil, value.Errorf(value.Invalid, "read the document: %s", oneLine(fmt.Sprint(p), 200))
-		}
-	}()
-	doc = &openapi3.T{}
-	data, err := json.Marshal(older("", plainJSON(root)))
-	if err == nil {
-		err = json.Unmarshal(data, doc)
-	}
-	if err == nil {
-		err = openapi3.NewLoader().ResolveRefsIn(doc, nil)
-	}
-	_, remote, isRemote := strings.Cut(fmt.Sprint(err), "disallowed external reference: ")
-	switch {
-	case isRemote:
-		return nil, value.Errorf(value.Invalid, "the document refers to another one, which is not fetched: $ref %q", oneLine(strings.Trim(remote, `"`), 200)).
-			WithHint("bundle the documents into one, for example with: npx @redocly/cli bundle FILE -o openapi.yaml")
-	case err != nil:
-		return nil, value.Errorf(value.Invalid, "read the document: %s", oneLine(err.Error(), 300))
-	case doc.Paths == nil:
-		return nil, value.Errorf(value.Invalid, "the document has no operations")
-	}
-	return doc, nil
-}
-
-// plainJSON returns a value as encoding/json writes it. The functions of package value are for smaller values.
-func plainJSON(v value.Value) any {
-	switch v := v.(type) {
-	case *value.Dict:
-		d := make(map[string]any, v.Len())
-		for name, item := range v.All() {
-			d[fmt.Sprint(name)] = plainJSON(item)
-		}
-		return d
-	case value.List:
-		return value.Map(v, plainJSON)
-	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil // YAML has them
-		}
-	}
-	return v
-}
-
-// older returns the schemas in v as OpenAPI 3.0 writes them: later versions of the library, which know 3.1, link a validator
-// whose start takes 3 ms in each process. key is the keyword that has the value v.
-func older(key string, v any) any {
-	switch key {
-	case "example", "examples", "default", "enum", "const":
-		return v // data
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		switch key {
-		case "properties", "patternProperties", "schemas", "$defs", "parameters", "responses", "headers":
-			for name, item := range v { // names, no keywords
-				v[name] = older("schema", item)
-			}
-			return v
-		}
-		for name, item := range v {
-			v[name] = older(name, item)
-		}
-		olderKeywords(v)
-	case []any:
-		for i, item := range v {
-			v[i] = older("schema", item)
-		}
-	case bool:
-		if key == "schema" || key == "items" || key == "not" { // true or false, where 3.0 has an object
-			return map[string]any{}
-		}
-	}
-	return v
-}
-
-// olderKeywords writes the keywords of a schema.
-func olderKeywords(s map[string]any) {
-	for _, b := range [][2]string{{"exclusiveMinimum", "minimum"}, {"exclusiveMaximum", "maximum"}} {
-		if bound, ok := s[b[0]]; ok && bound != true && bound != false {
-			s[b[0]], s[b[1]] = true, bound
-		}
-	}
-	if list, ok := s["type"].([]any); ok {
-		types := slices.DeleteFunc(slices.Clone(list), func(name any) bool { return name == "null" })
-		if len(types) < len(list) {
-			s["nullable"] = true
-		}
-		s["type"] = types
-	}
-	if list, ok := s["examples"].([]any); ok && len(list) > 0 { // those of a response have names
-		s["example"] = list[0]
-		delete(s, "examples")
-	}
-	if only, ok := s["const"]; ok {
-		s["enum"] = []any{only}
-		delete(s, "const")
-	}
-}
-
 // parse reads JSON or YAML with bounds.
-func parse(text string) (value.Value, error) {
+func parse(text string) (*value.Dict, error) {
 	if len(text) > MaxSize {
 		return nil, value.Errorf(value.Limit, "the document is longer than %d MB", MaxSize>>20)
 	}
 	if strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") {
 		if v, err := value.ReadJSON([]byte(text), 2*value.MaxDepth, maxNodes); err == nil {
-			return v, nil
+			return v.(*value.Dict), nil
 		}
 	}
 	v, err := yaml.ParseUpTo(text, MaxSize)
 	if err != nil {
 		return nil, value.AsError(err, value.Invalid)
 	}
-	if _, ok := v.(*value.Dict); !ok {
-		return nil, value.Errorf(value.Invalid, "this is no OpenAPI document: neither an object in JSON nor a mapping in YAML")
+	if root, ok := withTextKeys(v).(*value.Dict); ok {
+		return root, nil
+	}
+	return nil, value.Errorf(value.Invalid, "this is no OpenAPI document: neither an object in JSON nor a mapping in YAML")
+}
+
+// withTextKeys returns a value whose keys are all texts: YAML reads the code of a response, such as 200, as a number.
+func withTextKeys(v value.Value) value.Value {
+	switch v := v.(type) {
+	case *value.Dict:
+		d := value.MakeDict(v.Len())
+		for k, item := range v.All() {
+			d.Put(value.Display(k), withTextKeys(item))
+		}
+		return d
+	case value.List:
+		return value.List(value.Map(v, withTextKeys))
+	}
+	return v
+}
+
+func checkVersion(root *value.Dict) error {
+	v, has := root.Get("openapi")
+	version := oneLine(value.Display(v), 20) // YAML reads 3.0 as a number
+	swagger, isSwagger := root.Get("swagger")
+	switch {
+	case isSwagger:
+		return value.Errorf(value.Invalid, "the document is Swagger %s, and only OpenAPI 3.0 and 3.1 can be imported", oneLine(value.Display(swagger), 20)).
+			WithHint("convert it, for example with: npx swagger2openapi FILE -o openapi.yaml")
+	case !has:
+		return value.Errorf(value.Invalid, "this is no OpenAPI document: the field openapi is missing")
+	case !strings.HasPrefix(version+".", "3.0.") && !strings.HasPrefix(version+".", "3.1.") && version != "3":
+		return value.Errorf(value.Invalid, "the document is OpenAPI %s, and only 3.0 and 3.1 can be imported", version)
+	}
+	return nil
+}
+
+func isReference(v value.Value) bool {
+	o, _ := v.(*value.Dict)
+	ref, _ := o.Get("$ref")
+	_, ok := ref.(string)
+	return ok
+}
+
+// follow returns the object that v is or refers to, and the reference, if v is one. The object is nil for nothing, and for
+// true and false, which are schemas in OpenAPI 3.1.
+func (d *Document) follow(v value.Value) (o *value.Dict, ref string, err error) {
+	if isReference(v) {
+		ref = v.(*value.Dict).Text("$ref")
+	}
+	left := maxChain
+	v, err = d.resolve(v, &left)
+	if err != nil {
+		if left < 0 {
+			err = value.Errorf(value.Invalid, "the reference %s leads back to itself, or through more than %d others", oneLine(ref, 200), maxChain)
+		}
+		return nil, ref, err
+	}
+	o, isObject := v.(*value.Dict)
+	if _, isBool := v.(bool); !isObject && !isBool && v != nil {
+		return nil, ref, value.Errorf(value.Invalid, "should be an object but is %s", oneLine(value.Display(v), 60))
+	}
+	return o, ref, nil
+}
+
+// resolve returns what v refers to, directly or through others, of which at most left remain; or v, if it is no reference.
+func (d *Document) resolve(v value.Value, left *int) (value.Value, error) {
+	for isReference(v) {
+		ref := v.(*value.Dict).Text("$ref")
+		nowhere := value.Errorf(value.Invalid, "$ref %q leads nowhere", oneLine(ref, 200))
+		if *left--; *left < 0 {
+			return nil, nowhere
+		}
+		path, isLocal := strings.CutPrefix(ref, "#")
+		if !isLocal {
+			return nil, value.Errorf(value.Invalid, "the document refers to another one, which is not fetched: $ref %q", oneLine(ref, 200)).
+				WithHint("bundle the documents into one, for example with: npx @redocly/cli bundle FILE -o openapi.yaml")
+		}
+		path, err := url.PathUnescape(path)
+		if err != nil || !strings.HasPrefix(path, "/") {
+			return nil, nowhere
+		}
+		v = d.root
+		for part := range strings.SplitSeq(path[1:], "/") {
+			if v, err = d.resolve(v, left); err != nil {
+				return nil, err
+			}
+			found := false
+			switch at := v.(type) {
+			case *value.Dict:
+				v, found = at.Get(strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~"))
+			case value.List:
+				if n, err := strconv.Atoi(part); err == nil && n >= 0 && n < len(at) {
+					v, found = at[n], true
+				}
+			}
+			if !found {
+				return nil, nowhere
+			}
+		}
 	}
 	return v, nil
 }
 
-// cyclic returns an error for a component that is nothing but a reference to itself, directly or through others. A schema
-// that contains itself is no cycle of this kind.
-func cyclic(root *value.Dict) error {
-	target := func(v value.Value) (string, bool) {
-		d, _ := v.(*value.Dict)
-		ref, ok := d.Get("$ref")
-		name, isText := ref.(string)
-		return name, ok && isText
+// object returns the object in a field, or nil.
+func (d *Document) object(o *value.Dict, name string) *value.Dict {
+	v, _ := o.Get(name)
+	found, _, err := d.follow(v)
+	d.note(name, err)
+	return found
+}
+
+// list returns the objects in a list.
+func (d *Document) list(o *value.Dict, name string) (list []*value.Dict) {
+	v, _ := o.Get(name)
+	items, ok := v.(value.List)
+	if !ok && v != nil {
+		d.note(name, value.Errorf(value.Invalid, "should be a list but is %s", oneLine(value.Display(v), 60)))
 	}
-	at := func(ref string) value.Value {
-		var v value.Value = root
-		for part := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
-			d, _ := v.(*value.Dict)
-			v, _ = d.Get(strings.NewReplacer("~1", "/", "~0", "~").Replace(part))
+	for _, item := range items {
+		found, _, err := d.follow(item)
+		d.note(name, err)
+		if found != nil {
+			list = append(list, found)
 		}
-		return v
 	}
-	for kind, list := range root.Dict("components").All() {
-		named, _ := list.(*value.Dict)
-		for name, v := range named.All() {
-			start := fmt.Sprintf("#/components/%v/%v", kind, name)
-			seen := map[string]bool{start: true}
-			for ref, is := target(v); is; ref, is = target(at(ref)) {
-				if seen[ref] {
-					return value.Errorf(value.Invalid, "the reference %s leads back to itself", oneLine(start, 200))
-				}
-				if seen[ref] = true; len(seen) > maxChain {
-					return value.Errorf(value.Limit, "the reference %s leads through more than %d others", oneLine(start, 200), maxChain)
-				}
+	return list
+}
+
+// note notes a fault in a field.
+func (d *Document) note(name string, err error) {
+	if err != nil && d.wrong == nil {
+		d.wrong = value.Errorf(value.Invalid, "read the document: %s: %w", oneLine(name, 60), err).WithHint("%s", value.ErrorOf(err, value.Invalid).Hint)
+	}
+}
+
+// objects yields the objects in a field by name.
+func (d *Document) objects(o *value.Dict, name string) iter.Seq2[string, *value.Dict] {
+	return func(yield func(string, *value.Dict) bool) {
+		in := d.object(o, name)
+		for k := range in.All() {
+			if item := d.object(in, k.(string)); item != nil && !yield(k.(string), item) {
+				return
 			}
 		}
 	}
-	return nil
+}
+
+func sortedKeys(o *value.Dict) []string {
+	var names []string
+	for k := range o.All() {
+		names = append(names, k.(string))
+	}
+	slices.Sort(names)
+	return names
 }

@@ -39,12 +39,12 @@ func TestReadFails(t *testing.T) {
 			`the document refers to another one, which is not fetched: $ref "https://evil.example.com/r.yaml#/x"`},
 		"file":    {document("  /a: {$ref: '/etc/passwd'}"), `the document refers to another one, which is not fetched: $ref "/etc/passwd"`},
 		"missing": {document("  /a: {get: {responses: {'200': {$ref: '#/components/responses/none'}}}}"), "read the document: "},
-		"itself": {document(get, "components: {schemas: {A: {$ref: '#/components/schemas/A'}}}"),
+		"itself": {document("  /a: {get: {parameters: [{name: a, in: query, schema: {$ref: '#/components/schemas/A'}}]}}\n", "components: {schemas: {A: {$ref: '#/components/schemas/A'}}}"),
 			"the reference #/components/schemas/A leads back to itself"},
-		"a cycle": {document(get, "components: {parameters: {A: {$ref: '#/components/parameters/B'}, B: {$ref: '#/components/parameters/A'}}}"),
+		"a cycle": {document("  /a: {get: {parameters: [{$ref: '#/components/parameters/A'}]}}\n", "components: {parameters: {A: {$ref: '#/components/parameters/B'}, B: {$ref: '#/components/parameters/A'}}}"),
 			"leads back to itself"},
 	} {
-		_, err := Read(c.text, &Options{})
+		_, err := Read(t.Context(), c.text, &Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
@@ -57,7 +57,7 @@ func TestReadFails(t *testing.T) {
 // TestSameName reads two operations of one name.
 func TestSameName(t *testing.T) {
 	t.Parallel()
-	d, err := Read(document("  /a: {get: {operationId: same, responses: {}}, post: {operationId: same, responses: {}}}\n"), &Options{})
+	d, err := Read(t.Context(), document("  /a: {get: {operationId: same, responses: {}}, post: {operationId: same, responses: {}}}\n"), &Options{})
 	if err != nil || d.Operations[0].Name != "same" || d.Operations[1].Name != "same_2" {
 		t.Errorf("two operations of one name: %v, %v", d, err)
 	}
@@ -81,14 +81,14 @@ func TestLeftOut(t *testing.T) {
 		{"{get: {security: [{d: []}]}}", "its security scheme d is not supported", ""},
 		{"{get: {security: [{none: []}]}}", "its security scheme none is not defined", ""},
 		{"{get: {security: [{o: []}]}}", "", "there is no sign-in by oauth2"},
-		{"{get: {parameters: [{name: p, in: cookie}]}}", "", "without the parameter p, which is a cookie"},
+		{"{get: {parameters: [{name: p, in: cookie}, {name: q, in: cookie}]}}", "", "without its cookies, which a script cannot send: p, q"},
 		{"{get: {parameters: [{name: p, in: cookie, required: true}]}}", "its parameter p is a cookie", ""},
 		{"{get: {parameters: [{name: Host, in: header, required: true}]}}", "its parameter Host cannot be set by a script", ""},
 		{`{get: {parameters: [{name: "A\nB", in: header}]}}`, "", "which cannot be set by a script"},
 		{"{get: {parameters: [{name: p, in: query, explode: false, schema: {type: object}}]}}", "", "which has a style that is not supported"},
 		{"{get: {parameters: [{name: p, in: query, schema: {type: string, pattern: '^(?:a$)b'}}]}}", "", "the pattern of p is not checked"},
 	} {
-		d, err := Read(document("  /a: "+c.operation+"\n", schemes), &Options{})
+		d, err := Read(t.Context(), document("  /a: "+c.operation+"\n", schemes), &Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", c.operation, err)
 		}
@@ -107,7 +107,7 @@ func TestLarge(t *testing.T) {
 	for i := range 10_000 {
 		fmt.Fprintf(&b, "  /a%d: {get: {operationId: get%d, responses: {'200': {$ref: '#/components/responses/r'}}}}\n", i, i)
 	}
-	d, err := Read(document(b.String(), "components: {responses: {r: {description: OK}}}"), &Options{})
+	d, err := Read(t.Context(), document(b.String(), "components: {responses: {r: {description: OK}}}"), &Options{})
 	if err != nil || len(d.Operations) != 10_000 {
 		t.Fatalf("10,000 operations: %v", err)
 	}

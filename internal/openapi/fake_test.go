@@ -15,12 +15,12 @@ func TestRecursive(t *testing.T) {
 		fmt.Fprintf(&b, "p%d: {$ref: '#/components/schemas/A'}, ", i)
 	}
 	body := "{required: true, content: {application/json: {schema: {$ref: '#/components/schemas/A'}}}}"
-	d, err := Read(document("  /a: {post: {requestBody: "+body+", responses: {'200': "+strings.Replace(body, "required: true", "description: OK", 1)+"}}}\n",
+	d, err := Read(t.Context(), document("  /a: {post: {requestBody: "+body+", responses: {'200': "+strings.Replace(body, "required: true", "description: OK", 1)+"}}}\n",
 		"components: {schemas: {A: {type: object, allOf: [{$ref: '#/components/schemas/A'}], anyOf: [{$ref: '#/components/schemas/A'}, {type: object}], properties: {"+b.String()+"}}}}"), &Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools, _, err := Tools(d, d.Operations, &Options{})
+	tools, err := Tools(d, d.Operations)
 	if err != nil || len(tools[0].Script) > 64<<10 || len(tools[0].Test) > 64<<10 {
 		t.Errorf("a schema that contains itself: %d and %d bytes, %v", len(tools[0].Script), len(tools[0].Test), err)
 	}

@@ -25,13 +25,19 @@ def encoded(value):
     """Write a value as JSON."""
     return None if value == None else json.encode(value)
 
+def flat(value):
+    """Write a value, or each one in a list, as text: a query has no objects."""
+    if type(value) == "list":
+        return [plain(v) for v in value]
+    return None if value == None else plain(value)
+
 def given(fields):
     """Return the fields that have a value."""
     return {k: v for k, v in (fields or {}).items() if v != None}
 
-def deep(name, fields):
-    """Return the fields of an object as a query has them, such as filter[color]."""
-    return {"%s[%s]" % (name, k): v for k, v in given(fields).items()}
+def spread(fields, name = None):
+    """Return the fields of an object as a query has them: with names such as filter[color], if there is a name."""
+    return {"%s[%s]" % (name, k) if name else k: flat(v) for k, v in given(fields).items()}
 
 def answer(r):
     """Return the result of a request, or fail with what the server says."""

@@ -2,7 +2,6 @@ package openapi
 
 import (
 	"cmp"
-	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -10,66 +9,42 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/getkin/kin-openapi/openapi3"
-
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/secret"
+	"github.com/cassidy-run/cassidy/stdlib/web"
 )
-
-// Options say how tools are made.
-type Options struct {
-	From   string // the file or the URL, for readers of the scripts
-	Base   string // the URL of the document, to which servers may be relative; "" for a file
-	Server string // replaces the servers of the document unless it is ""
-	Secret string // the name of the secret; "" derives one from the title
-	Name   string // begins the names of the tools, and is their group; "" takes the group from the title
-}
-
-// An Operation is one operation of a document, and the plan of its tool.
-type Operation struct {
-	Method, Path string
-	ID           string // the operationId, or ""
-	Name         string // of its tool
-	Summary      string
-	Tags         []string
-	LeftOut      string   // why it cannot become a tool, or ""
-	Notes        []string // what the tool does not have
-
-	keys  []key
-	again func() *Operation // plans the operation again
-	plan  *plan             // nil if it is not needed yet
-}
-
-// Label names an operation as people select it.
-func (op *Operation) Label() string { return op.Method + " " + op.Path }
 
 // A plan is what the tool of an operation takes, sends and returns.
 type plan struct {
-	about      string
-	deprecated bool
-	params     []param            // the required ones first
-	body       string             // how it is sent: json, form or body; "" for none
-	whole      bool               // the body is one parameter
-	mediaType  string             // of a body that is sent as it is
-	response   *openapi3.Response // of a success, or nil
-	returns    string
-	status     int
-	answer     any // of the fake: a value for JSON, a string for text, or nil for none
-	isText     bool
-	server     string // without / at its end
-	host       string // as capabilities name it
-	serverErr  error
+	*Operation
+	doc *Document
+
+	leftOut   string // why there is no tool, or ""
+	notes     []string
+	keys      []key
+	params    []param     // the required ones first
+	body      string      // how it is sent: json, form or body; "" for none
+	whole     bool        // the body is one parameter
+	mediaType string      // of a body that is sent as it is
+	response  *value.Dict // of a success, or nil
+	status    int
+	certain   bool // it is the only one of a success
+
+	left    int                    // schemas that may be read
+	request bool                   // what is read is sent
+	canSend func(text string) bool // what the parameter that is read can be; nil for anything
+	taken   map[string]bool        // names of parameters
+	helpers map[string]bool        // the functions of Lib that the script uses
 }
 
 // A param is a parameter of a tool.
 type param struct {
-	name, wire string // in the script, and in the request
-	in         string // path, query, header or body
-	style      string // of a query: form, spaceDelimited, pipeDelimited, deepObject or json
-	explode    bool
-	required   bool
-	kind       *kind
+	shape
+	wire    string // its name in the request
+	in      string // path, query, header or body
+	style   string // of a query: form, spaceDelimited, pipeDelimited, deepObject or json
+	explode bool
 }
 
 // A key is a secret that a request carries.
@@ -77,76 +52,28 @@ type key struct {
 	scheme   string // its name in the document
 	in, name string // header or query, and its name
 	prefix   string // before the secret, as in "Bearer "
-	suffix   string // of the name of the secret
+	secret   string // the name of the secret
 }
 
-// A planner plans the tools of a document.
-type planner struct {
-	doc     *openapi3.T
-	options *Options
-	group   string
-}
-
-// methods are the methods that scripts can use.
-var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
-
-// operation plans the tool of an operation.
-func (p *planner) operation(method, path string, item *openapi3.PathItem, o *openapi3.Operation) *Operation {
-	op := &Operation{Method: method, Path: path, ID: o.OperationID, Summary: oneLine(cmp.Or(o.Summary, item.Summary), 120), plan: &plan{}}
-	for _, tag := range o.Tags {
-		op.Tags = append(op.Tags, oneLine(tag, 40))
+// plan plans the tool of an operation. It reads so many schemas.
+func (d *Document) plan(op *Operation, schemas int) *plan {
+	p := &plan{Operation: op, doc: d, left: schemas, request: true, taken: map[string]bool{}, helpers: map[string]bool{}}
+	if !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}, op.Method) {
+		p.leftOut = "scripts cannot send " + op.Method
 	}
-	op.plan.about, op.plan.deprecated = cmp.Or(o.Description, item.Description), o.Deprecated
-	if op.Summary == "" {
-		op.Summary = oneLine(cmp.Or(firstSentence(o.Description), op.Label()), 120)
-	}
-	if !slices.Contains(methods, method) {
-		op.LeftOut = "scripts cannot send " + method
-		return op
-	}
-	r, taken := newReader(), map[string]bool{}
-	for _, step := range []func(){
-		func() { p.parameters(op, item, o, r, taken) },
-		func() { p.requestBody(op, o, r, taken) },
-		func() { p.security(op, o) },
-		func() { p.response(op, o) },
-	} {
-		if step(); op.LeftOut != "" {
-			return op
+	for _, step := range []func(){p.security, p.parameters, p.requestBody, p.findResponse} {
+		if p.leftOut == "" {
+			step()
 		}
 	}
-	if len(o.Callbacks) > 0 {
-		op.note("callbacks are not received")
+	if d.object(op.spec, "callbacks").Len() > 0 {
+		p.note("callbacks are not received")
 	}
-	p.server(op, item, o)
-	slices.SortStableFunc(op.plan.params, func(a, b param) int {
-		switch {
-		case a.required == b.required:
-			return 0
-		case a.required:
-			return -1
-		}
-		return 1
-	})
-	return op
+	p.params = requiredFirst(p.params, func(x param) bool { return !x.Required })
+	return p
 }
 
-func (op *Operation) note(text string) { op.Notes = append(op.Notes, text) }
-
-func firstSentence(text string) string {
-	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return first
-}
-
-// reservedHeader matches the headers that a script cannot set, or that are set otherwise.
-var reservedHeader = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^(accept|content-type|authorization|host|connection|keep-alive|content-length|transfer-encoding|te|trailers?|upgrade|http2-settings|expect|cookie2?|forwarded|x-http-method|x-http-method-override|x-method-override|(proxy-|sec-|x-forwarded-).*)$`)
-})
-
-// headerName matches the names of headers.
-var headerName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")
-})
+func (p *plan) note(text string) { p.notes = append(p.notes, text) }
 
 // pathParam matches the parameters in a path.
 var pathParam = sync.OnceValue(func() *regexp.Regexp {
@@ -154,204 +81,199 @@ var pathParam = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // parameters plans the parameters of the path, the query and the header.
-func (p *planner) parameters(op *Operation, item *openapi3.PathItem, o *openapi3.Operation, r *reader, taken map[string]bool) {
-	found := map[string]*openapi3.Parameter{}
-	var order []string
-	for _, ref := range slices.Concat(item.Parameters, o.Parameters) { // those of the operation replace those of the path
-		if ref == nil || ref.Value == nil {
-			continue
-		}
-		id := ref.Value.In + " " + ref.Value.Name
-		if found[id] == nil {
-			order = append(order, id)
-		}
-		found[id] = ref.Value
-	}
-	if strings.ContainsAny(op.Path, "?#") || !strings.HasPrefix(op.Path, "/") {
-		op.LeftOut = "its path has a query, or does not begin with /"
+func (p *plan) parameters() {
+	if strings.ContainsAny(p.Path, "?#") || !strings.HasPrefix(p.Path, "/") {
+		p.leftOut = "its path has a query, or does not begin with /"
 		return
 	}
-	inPath := map[string]bool{}
-	for _, m := range pathParam().FindAllStringSubmatch(op.Path, -1) {
-		inPath[m[1]] = true
-		if found["path "+m[1]] == nil {
-			found["path "+m[1]] = &openapi3.Parameter{Name: m[1], In: "path", Required: true, Schema: openapi3.NewStringSchema().NewRef()}
-			order = append(order, "path "+m[1])
+	found, inPath := &value.Dict{}, map[string]bool{}
+	for _, x := range slices.Concat(p.doc.list(p.item, "parameters"), p.doc.list(p.spec, "parameters")) {
+		found.Put(x.Text("in")+" "+x.Text("name"), x) // those of the operation replace those of the path
+	}
+	for _, m := range pathParam().FindAllStringSubmatch(p.Path, -1) {
+		if inPath[m[1]] = true; !found.Has("path " + m[1]) {
+			found.Put("path "+m[1], value.NewDict("name", m[1], "in", "path", "schema", value.NewDict("type", "string")))
 		}
 	}
-	for _, id := range order {
-		if x := found[id]; x.In != "path" || inPath[x.Name] {
-			p.parameter(op, x, r, taken)
+	var cookies []string
+	for _, v := range found.All() {
+		x := v.(*value.Dict)
+		name := oneLine(x.Text("name"), 60)
+		why := ""
+		switch in := x.Text("in"); {
+		case in == "path" && !inPath[x.Text("name")] || slices.ContainsFunc(p.keys, func(k key) bool { return k.in == in && strings.EqualFold(k.name, x.Text("name")) }):
+		case in == "header" && slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(name)): // as the specification says
+		case in == "cookie" && !x.Bool("required"):
+			cookies = append(cookies, name)
+		default:
+			why = p.parameter(x)
 		}
+		switch {
+		case why != "" && (x.Bool("required") || x.Text("in") == "path"):
+			p.leftOut = "its parameter " + name + " " + why
+			return
+		case why != "":
+			p.note("without the parameter " + name + ", which " + why)
+		}
+	}
+	if len(cookies) > 0 {
+		p.note("without its cookies, which a script cannot send: " + oneLine(strings.Join(cookies, ", "), 200))
 	}
 }
 
-// parameter plans a parameter.
-func (p *planner) parameter(op *Operation, o *openapi3.Parameter, r *reader, taken map[string]bool) {
-	x := param{wire: o.Name, in: o.In, style: o.Style, explode: true, required: o.Required || o.In == "path"}
-	schema := o.Schema
-	if media := o.Content.Get("application/json"); schema == nil && media != nil {
-		schema, x.style = media.Schema, "json"
+// parameter plans a parameter, or says why it cannot be one of a tool.
+func (p *plan) parameter(o *value.Dict) (why string) {
+	x := param{wire: o.Text("name"), in: o.Text("in"), style: o.Text("style")}
+	from := o
+	if media := p.doc.object(p.doc.object(o, "content"), "application/json"); media != nil {
+		from, x.style = media, "json"
 	}
-	x.kind = r.kind(schema, 1)
-	x.kind.about = cmp.Or(o.Description, x.kind.about)
-	x.kind.examples = append(examplesOf(o.Example, o.Examples), x.kind.examples...)
-	why := ""
-	switch o.In {
+	schema, _ := from.Get("schema")
+	p.canSend = canSend[x.in]
+	x.shape = p.shape(schema, o.Text("description"), p.doc.examples(from), 1)
+	p.canSend = nil
+	x.Required = o.Bool("required") || x.in == "path"
+	simple := isSimple(&x.Type) || x.Type.Name == tool.TypeAny
+	switch x.in {
 	case "path":
-		if x.style != "" && x.style != "simple" || !x.kind.isSimple() && x.kind.name != "any" {
-			why = "has a style that is not supported"
+		if x.style != "" && x.style != "simple" || !simple {
+			return "has a style that is not supported"
 		}
 	case "header":
-		switch {
-		case slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(o.Name)):
-			return // as the specification says
-		case reservedHeader().MatchString(o.Name) || !headerName().MatchString(o.Name):
-			why = "cannot be set by a script"
-		case !x.kind.isSimple() && x.kind.name != "any":
-			why = "has a style that is not supported"
+		if !web.CanSetHeader(x.wire) {
+			return "cannot be set by a script"
+		} else if !simple {
+			return "has a style that is not supported"
 		}
 	case "query":
 		x.style = cmp.Or(x.style, "form")
 		x.explode = x.style == "form"
-		if o.Explode != nil {
-			x.explode = *o.Explode
+		if o.Has("explode") {
+			x.explode = o.Bool("explode")
 		}
-		if x.kind.name == "object" && x.style == "form" && !x.explode || !slices.Contains([]string{"form", "json", "spaceDelimited", "pipeDelimited", "deepObject"}, x.style) {
-			why = "has a style that is not supported"
+		if x.Type.Name == tool.TypeObject && x.style == "form" && !x.explode || !slices.Contains([]string{"form", "json", "spaceDelimited", "pipeDelimited", "deepObject"}, x.style) {
+			return "has a style that is not supported"
 		}
+	case "cookie":
+		return "is a cookie, which a script cannot send"
 	default:
-		why = "is a cookie, which a script cannot send"
+		return "is in " + oneLine(x.in, 20) + ", which is not supported"
 	}
-	if strings.Contains(o.Name, secret.Mark) {
-		why = "has the placeholder of a secret in its name"
+	if strings.Contains(x.wire, secret.Mark) {
+		return "has the placeholder of a secret in its name"
 	}
-	switch {
-	case why != "" && x.required:
-		op.LeftOut = "its parameter " + oneLine(o.Name, 60) + " " + why
-	case why != "":
-		op.note("without the parameter " + oneLine(o.Name, 60) + ", which " + why)
-	default:
-		op.add(x, taken)
-	}
+	p.add(x)
+	return ""
+}
+
+// canSend reports what a parameter in a part of the request can be.
+var canSend = map[string]func(text string) bool{
+	"path": func(text string) bool { return text != "" && text != "." && text != ".." },
+	"header": func(text string) bool {
+		return strings.TrimSpace(text) == text && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
+	},
 }
 
 // add adds a parameter.
-func (op *Operation) add(x param, taken map[string]bool) {
-	if x.in == "body" && taken[paramName(x.wire, map[string]bool{})] {
-		x.name = paramName("body_"+x.wire, taken)
+func (p *plan) add(x param) {
+	if x.in == "body" && p.taken[paramName(x.wire, map[string]bool{})] {
+		x.Name = paramName("body_"+x.wire, p.taken)
 	} else {
-		x.name = paramName(x.wire, taken)
+		x.Name = paramName(x.wire, p.taken)
 	}
-	for _, what := range x.kind.settle() {
-		op.note("the " + what + " of " + x.name + " is not checked")
+	for _, what := range x.unchecked {
+		p.note("the " + what + " of " + x.Name + " is not checked")
 	}
-	op.plan.params = append(op.plan.params, x)
-}
-
-// examplesOf returns the examples of a parameter or a body.
-func examplesOf(one any, several openapi3.Examples) (list []any) {
-	if one != nil {
-		list = append(list, one)
-	}
-	for _, name := range slices.Sorted(maps.Keys(several)) {
-		if e := several[name]; e != nil && e.Value != nil && e.Value.Value != nil {
-			list = append(list, e.Value.Value)
-		}
-	}
-	return list
+	p.params = append(p.params, x)
 }
 
 // maxFields is how many fields of a body become parameters.
 const maxFields = 30
 
 // requestBody plans the body.
-func (p *planner) requestBody(op *Operation, o *openapi3.Operation, r *reader, taken map[string]bool) {
-	if o.RequestBody == nil || o.RequestBody.Value == nil || len(o.RequestBody.Value.Content) == 0 {
+func (p *plan) requestBody() {
+	body := p.doc.object(p.spec, "requestBody")
+	mediaType, media, how := p.bodyOf(body)
+	switch {
+	case mediaType == "":
+		return
+	case p.Method == "GET" || p.Method == "HEAD":
+		p.leftOut = "scripts cannot send a body with " + p.Method
+		return
+	case how == "":
+		p.leftOut = "its body is " + oneLine(mediaType, 60) + ", which is not supported"
 		return
 	}
-	if op.Method == "GET" || op.Method == "HEAD" {
-		op.LeftOut = "scripts cannot send a body with " + op.Method
-		return
-	}
-	body := o.RequestBody.Value
-	mediaType, media, how := bodyOf(body.Content)
-	if how == "" {
-		op.LeftOut = "its body is " + oneLine(mediaType, 60) + ", which is not supported"
-		return
-	}
-	op.plan.body = how
-	k := r.kind(media.Schema, 1)
-	k.writable()
-	k.examples = append(examplesOf(media.Example, media.Examples), k.examples...)
+	p.body = how
+	about := body.Text("description")
 	if how == "body" {
-		op.plan.mediaType, op.plan.whole = mediaType, true
-		op.add(param{wire: "body", in: "body", required: body.Required, kind: &kind{name: "string", about: cmp.Or(body.Description, "The text to send.")}}, taken)
+		p.mediaType, p.whole = mediaType, true
+		s := p.shape(value.NewDict("type", "string"), cmp.Or(about, "The text to send."), nil, 1)
+		s.Required = body.Bool("required")
+		p.add(param{wire: "body", in: "body", shape: s})
 		return
 	}
-	fields := k.name == "object" && len(k.props) > 0 && len(k.props) <= maxFields && !k.nullable &&
-		!slices.ContainsFunc(k.props, func(p prop) bool { return !p.kind.isSimple() })
-	if how == "form" && !fields {
-		op.LeftOut = "its form has fields that are not supported"
-		return
-	}
-	if !fields {
-		op.plan.whole = true
-		k.about = cmp.Or(body.Description, k.about, "The body of the request.")
-		op.add(param{wire: "body", in: "body", required: body.Required, kind: k}, taken)
-		return
-	}
-	for _, f := range k.props {
-		for _, example := range k.examples {
-			if d, ok := example.(map[string]any); ok && d[f.name] != nil {
-				f.kind.examples = append([]any{d[f.name]}, f.kind.examples...)
+	schema, _ := media.Get("schema")
+	s := p.shape(schema, "", p.doc.examples(media), 1)
+	switch isForm, n := how == "form", len(s.fields); {
+	case n > 0 && n <= maxFields && !s.Type.Nullable && !slices.ContainsFunc(s.fields, func(f shape) bool { return !isSimple(&f.Type) }):
+		for _, f := range s.fields {
+			if v, ok := s.sample.(*value.Dict).Get(f.Name); ok && v != nil {
+				f.sample = v
 			}
+			p.add(param{wire: f.Name, in: "body", shape: f})
 		}
-		op.add(param{wire: f.name, in: "body", required: f.required, kind: f.kind}, taken)
+	case isForm:
+		p.leftOut = "its form has fields that are not supported"
+	default:
+		p.whole = true
+		s.Description = cmp.Or(oneLine(about, maxText), s.Description, "The body of the request.")
+		s.Required = body.Bool("required")
+		p.add(param{wire: "body", in: "body", shape: s})
 	}
 }
 
 // bodyOf chooses the form of a body. how is "" if there is none that a script can send.
-func bodyOf(content openapi3.Content) (mediaType string, media *openapi3.MediaType, how string) {
-	names := slices.Sorted(maps.Keys(content))
+func (p *plan) bodyOf(o *value.Dict) (mediaType string, media *value.Dict, how string) {
+	content := p.doc.object(o, "content")
+	names := sortedKeys(content)
 	for _, try := range []struct {
-		is  func(name string) bool
 		how string
+		is  func(name string) bool
 	}{
-		{isJSON, "json"},
-		{func(name string) bool { return name == "application/x-www-form-urlencoded" }, "form"},
-		{func(name string) bool { return strings.HasPrefix(name, "text/") || strings.HasSuffix(name, "xml") }, "body"},
+		{"json", func(name string) bool {
+			return name == "application/json" || strings.HasSuffix(name, "+json") || name == "*/*"
+		}},
+		{"form", func(name string) bool { return name == "application/x-www-form-urlencoded" }},
+		{"body", func(name string) bool { return strings.HasPrefix(name, "text/") || strings.HasSuffix(name, "xml") }},
 	} {
 		for _, name := range names {
 			base, _, _ := strings.Cut(strings.ToLower(name), ";")
-			if try.is(strings.TrimSpace(base)) && content[name] != nil {
-				return strings.TrimSpace(base), content[name], try.how
+			if base = strings.TrimSpace(base); try.is(base) {
+				return base, p.doc.object(content, name), try.how
 			}
 		}
 	}
-	return names[0], nil, ""
-}
-
-func isJSON(mediaType string) bool {
-	return mediaType == "application/json" || strings.HasSuffix(mediaType, "+json") || mediaType == "*/*"
+	return strings.Join(names[:min(len(names), 1)], ""), nil, ""
 }
 
 // security plans the secrets: those of the first requirement that a script can fulfil.
-func (p *planner) security(op *Operation, o *openapi3.Operation) {
-	requirements := p.doc.Security
-	if o.Security != nil {
-		requirements = *o.Security
+func (p *plan) security() {
+	from := p.doc.root
+	if p.spec.Has("security") {
+		from = p.spec
 	}
+	requirements := p.doc.list(from, "security")
 	why, optional := "", len(requirements) == 0
 	for _, alternative := range requirements {
-		if len(alternative) == 0 {
+		if alternative.Len() == 0 {
 			optional = true
 			continue
 		}
 		var keys []key
 		var notes []string
 		failed := ""
-		for _, name := range slices.Sorted(maps.Keys(alternative)) {
+		for _, name := range sortedKeys(alternative) {
 			k, note, problem := p.key(name)
 			if keys = append(keys, k); note != "" {
 				notes = append(notes, note)
@@ -359,148 +281,143 @@ func (p *planner) security(op *Operation, o *openapi3.Operation) {
 			failed = cmp.Or(failed, problem)
 		}
 		if failed == "" {
-			op.keys, op.Notes = keys, append(op.Notes, notes...)
+			p.keys, p.notes = keys, append(p.notes, notes...)
 			return
 		}
 		why = cmp.Or(why, failed)
 	}
 	switch {
 	case !optional:
-		op.LeftOut = why
+		p.leftOut = why
 	case why != "":
-		op.note("without a secret: " + why)
+		p.note("without a secret: " + why)
 	}
 }
 
 // key plans the secret of a security scheme.
-func (p *planner) key(name string) (k key, note, problem string) {
-	var scheme *openapi3.SecurityScheme
-	if p.doc.Components != nil && p.doc.Components.SecuritySchemes[name] != nil {
-		scheme = p.doc.Components.SecuritySchemes[name].Value
-	}
+func (p *plan) key(name string) (k key, note, problem string) {
+	schemes := p.doc.object(p.doc.object(p.doc.root, "components"), "securitySchemes")
+	scheme := p.doc.object(schemes, name)
 	k = key{scheme: name, in: "header", name: "Authorization"}
-	shown := oneLine(name, 60)
-	if scheme == nil {
-		return k, "", "its security scheme " + shown + " is not defined"
-	}
-	switch kind, how := strings.ToLower(scheme.Type), strings.ToLower(scheme.Scheme); {
+	its := "its security scheme " + oneLine(name, 60)
+	in, wire := strings.ToLower(scheme.Text("in")), scheme.Text("name")
+	switch kind, how := strings.ToLower(scheme.Text("type")), strings.ToLower(scheme.Text("scheme")); {
+	case scheme == nil:
+		problem = its + " is not defined"
 	case kind == "http" && how == "bearer":
-		k.prefix, k.suffix = "Bearer ", "TOKEN"
+		k.prefix, k.secret = "Bearer ", "TOKEN"
 	case kind == "http" && how == "basic":
-		k.prefix, k.suffix = "Basic ", "BASIC"
+		k.prefix, k.secret = "Basic ", "BASIC"
 		note = "the secret is USER:PASSWORD in base64"
 	case kind == "oauth2" || kind == "openidconnect":
-		k.prefix, k.suffix = "Bearer ", "TOKEN"
-		note = "the secret is an access token, because there is no sign-in by " + oneLine(scheme.Type, 20)
-	case kind == "apikey" && strings.EqualFold(scheme.In, "header") && headerName().MatchString(scheme.Name) &&
-		(strings.EqualFold(scheme.Name, "Authorization") || !reservedHeader().MatchString(scheme.Name)):
-		k.name, k.suffix = scheme.Name, "KEY"
-	case kind == "apikey" && strings.EqualFold(scheme.In, "query") && scheme.Name != "" && !strings.Contains(scheme.Name, secret.Mark):
-		k.in, k.name, k.suffix = "query", scheme.Name, "KEY"
+		k.prefix, k.secret = "Bearer ", "TOKEN"
+		note = "the secret is an access token, because there is no sign-in by " + oneLine(scheme.Text("type"), 20)
+	case kind == "apikey" && in == "header" && web.CanSetHeader(wire):
+		k.name, k.secret = wire, "KEY"
+	case kind == "apikey" && in == "query" && wire != "" && !strings.Contains(wire, secret.Mark):
+		k.in, k.name, k.secret = "query", wire, "KEY"
 	case kind == "apikey":
-		problem = "its security scheme " + shown + " is in a cookie or header that a script cannot send"
+		problem = its + " is in a cookie or header that a script cannot send"
 	default:
-		problem = "its security scheme " + shown + " is not supported"
+		problem = its + " is not supported"
 	}
+	if schemes.Len() > 1 {
+		k.secret = cmp.Or(identifier(name), k.secret)
+	}
+	k.secret = cmp.Or(p.doc.options.Secret, strings.ToUpper(cutName(p.doc.Group+"_"+k.secret, 90)))
 	return k, note, problem
 }
 
-// response finds the response of a success.
-func (p *planner) response(op *Operation, o *openapi3.Operation) {
-	op.plan.status = 200
-	if o.Responses == nil || o.Responses.Len() == 0 {
-		op.note("the document describes no response")
-		return
-	}
-	var found *openapi3.Response
-	codes := slices.Sorted(maps.Keys(o.Responses.Map()))
-	for _, code := range append(codes, "default") {
-		ref := o.Responses.Value(code)
-		if (strings.HasPrefix(code, "2") || code == "default" && len(codes) > 0) && ref != nil && ref.Value != nil {
-			found = ref.Value
+// findResponse finds the response of a success.
+func (p *plan) findResponse() {
+	responses := p.doc.object(p.spec, "responses")
+	p.status = 200
+	for _, code := range append(sortedKeys(responses), "default") {
+		r := p.doc.object(responses, code)
+		if r == nil || !strings.HasPrefix(code, "2") && (code != "default" || p.response != nil) {
+			continue
+		}
+		if p.certain = p.response == nil && code != "default"; p.response == nil {
+			p.response = r
 			if n, err := strconv.Atoi(code); err == nil && n >= 200 && n < 300 {
-				op.plan.status = n
+				p.status = n
 			}
-			break
 		}
 	}
-	if found == nil {
-		op.note("the document describes no response that is a success")
+	if responses.Len() == 0 {
+		p.note("the document describes no response")
+	} else if p.response == nil {
+		p.note("the document describes no response that is a success")
 	}
-	op.plan.response = found
 }
 
-// planAnswer plans what a call returns, and the answer of the fake.
-func (op *Operation) planAnswer() {
-	found := op.plan.response
-	if found == nil {
-		op.plan.answer = map[string]any{}
-		return
+// A result is what a call returns, and what the fake of the server answers.
+type result struct {
+	about      string
+	annotation string
+	answer     value.Value // nil for none
+	field      string      // of the response that has it; "" for json
+}
+
+// result plans what a call returns. Of the schema, only the outer type is declared: servers differ from their documents, and a
+// call with a result of another type fails.
+func (p *plan) result() (r result) {
+	if p.response == nil {
+		return result{answer: &value.Dict{}}
 	}
-	if found.Description != nil {
-		op.plan.returns = oneLine(*found.Description, 200)
+	r.about = oneLine(p.response.Text("description"), 200)
+	mediaType, media, how := p.bodyOf(p.response)
+	if mediaType == "" {
+		return r
 	}
-	if len(found.Content) == 0 {
-		return
-	}
-	mediaType, media, how := bodyOf(found.Content)
 	if how != "json" {
-		op.plan.answer, op.plan.isText = "text", true
-		op.plan.returns = strings.TrimSpace(op.plan.returns + " (" + oneLine(mediaType, 60) + ")")
-		return
+		r.answer, r.field = "text", "body"
+		r.about = strings.TrimSpace(r.about + " (" + oneLine(mediaType, 60) + ")")
+		return r
 	}
-	k := newReader().kind(media.Schema, 1)
-	k.examples = append(examplesOf(media.Example, media.Examples), k.examples...)
-	op.plan.answer = k.answer()
-	list := k
-	shape := ""
-	if k.name == "array" && k.items != nil {
-		list, shape = k.items, "a list of dicts with "
-	} else if k.name == "object" {
-		shape = "a dict with "
+	p.left, p.request = maxSchemas, false
+	schema, _ := media.Get("schema")
+	examples := p.doc.examples(media)
+	s := p.shape(schema, "", examples, 1)
+	parts, about := s.Type.Fields, "a dict with "
+	outer := tool.Type{Name: s.Type.Name, Nullable: s.Type.Nullable}
+	if item := s.Type.Items; item != nil {
+		parts, about = item.Fields, "a list of dicts with "
+		outer.Items = &tool.Type{Name: item.Name, Nullable: item.Nullable}
 	}
+	if !p.certain {
+		outer = tool.Type{Name: tool.TypeAny}
+	} else if outer.Name != tool.TypeAny {
+		r.annotation = annotation(outer)
+	}
+	r.answer, _ = p.first(outer, 1, slices.Concat(examples, []value.Value{s.sample}, made(outer, nil, &value.Dict{})))
 	const most = 15
-	if names := value.Map(list.props, func(p prop) string { return oneLine(p.name, 60) }); shape != "" && len(names) > 0 {
+	if names := value.Map(parts, func(f tool.Param) string { return oneLine(f.Name, 60) }); len(names) > 0 {
 		if len(names) > most {
 			names = append(names[:most], "…")
 		}
-		op.plan.returns = strings.TrimSpace(strings.TrimSuffix(op.plan.returns, ".") + ": " + shape + strings.Join(names, ", "))
-		op.plan.returns = strings.TrimPrefix(op.plan.returns, ": ")
+		r.about = strings.TrimPrefix(strings.TrimSuffix(r.about, ".")+": "+about+strings.Join(names, ", "), ": ")
 	}
+	return r
 }
 
-// answer returns an example of a response, which need not fit.
-func (k *kind) answer() any {
-	for _, v := range k.examples {
-		if len(literal(v, "")) <= maxAnswer {
-			return v
+// server returns the server, which must be one host, without / at its end, and the host as capabilities name it.
+func (p *plan) server() (server, host string, err error) {
+	servers := p.doc.list(p.spec, "servers")
+	for _, o := range []*value.Dict{p.item, p.doc.root} {
+		if len(servers) == 0 {
+			servers = p.doc.list(o, "servers")
 		}
-	}
-	if v := k.sample(); len(literal(v, "")) <= maxAnswer {
-		return v
-	}
-	return map[string]any{}
-}
-
-// server finds the server, which must be one host.
-func (p *planner) server(op *Operation, item *openapi3.PathItem, o *openapi3.Operation) {
-	servers := p.doc.Servers
-	if len(item.Servers) > 0 {
-		servers = item.Servers
-	}
-	if o.Servers != nil && len(*o.Servers) > 0 {
-		servers = *o.Servers
 	}
 	address := "/"
-	if len(servers) > 0 && servers[0] != nil {
-		address = servers[0].URL
-		for name, v := range servers[0].Variables {
-			if v != nil {
-				address = strings.ReplaceAll(address, "{"+name+"}", v.Default)
-			}
+	if len(servers) > 0 {
+		address = servers[0].Text("url")
+		for name, v := range p.doc.objects(servers[0], "variables") {
+			otherwise, _ := v.Get("default")
+			address = strings.ReplaceAll(address, "{"+name+"}", value.Display(otherwise))
 		}
 	}
-	op.plan.server, op.plan.host, op.plan.serverErr = serverOf(cmp.Or(p.options.Server, address), p.options)
+	return serverOf(cmp.Or(p.doc.options.Server, address), p.doc.options.Base)
 }
 
 // hostPattern matches one host: no wildcard of a capability is one.
@@ -508,25 +425,25 @@ var hostPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([a-z0-9_]([a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
 })
 
-// serverOf reads the URL of a server.
-func serverOf(address string, o *Options) (server, host string, err error) {
-	shown := oneLine(address, 200)
+// serverOf reads the URL of a server, which may be relative to that of the document.
+func serverOf(address, base string) (server, host string, err error) {
+	fail := func(format string) error {
+		return value.Errorf(value.Invalid, format, oneLine(address, 200)).WithHint("name one: cassidy tool import FILE --openapi --server https://HOST/PATH")
+	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return "", "", value.Errorf(value.Invalid, "the server %q is not a URL", shown).WithHint("name another one: cassidy tool import FILE --openapi --server https://HOST/PATH")
+		return "", "", fail("the server %q is not a URL")
 	}
 	if u.Host == "" && u.Scheme == "" {
-		base, err := url.Parse(o.Base)
-		if err != nil || o.Base == "" {
-			return "", "", value.Errorf(value.Invalid, "the document does not say which host its server %q is on", shown).
-				WithHint("name it: cassidy tool import FILE --openapi --server https://HOST/PATH")
+		from, err := url.Parse(base)
+		if err != nil || base == "" {
+			return "", "", fail("the document does not say which host its server %q is on")
 		}
-		u = base.ResolveReference(u)
+		u = from.ResolveReference(u)
 	}
 	host = strings.ToLower(u.Host)
 	if u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !hostPattern().MatchString(host) {
-		return "", "", value.Errorf(value.Invalid, "the server %q is not the http or https URL of one host", shown).
-			WithHint("name another one: cassidy tool import FILE --openapi --server https://HOST/PATH")
+		return "", "", fail("the server %q is not the http or https URL of one host")
 	}
 	host = strings.TrimSuffix(host, map[string]string{"https": ":443", "http": ":80"}[u.Scheme])
 	return u.Scheme + "://" + host + escapePath(strings.TrimRight(u.Path, "/")), host, nil
@@ -535,23 +452,4 @@ func serverOf(address string, o *Options) (server, host string, err error) {
 // escapePath escapes what cannot be in a path.
 func escapePath(path string) string {
 	return (&url.URL{Path: path}).EscapedPath()
-}
-
-// toolName returns the name of the tool of an operation: its operationId, or else its method and path.
-func toolName(prefix string, op *Operation) string {
-	name := identifier(op.ID)
-	if name == "" {
-		name = identifier(op.Method + " " + op.Path)
-	}
-	if prefix = identifier(prefix); prefix != "" && !strings.HasPrefix(name, prefix+"_") {
-		name = prefix + "_" + name
-	}
-	if name[0] < 'a' || name[0] > 'z' {
-		name = "call_" + name
-	}
-	name = cutName(name, tool.MaxName)
-	if strings.HasSuffix(name, "_test") { // the file would be one with tests
-		name = cutName(name, tool.MaxName-len("_call")) + "_call"
-	}
-	return name
 }

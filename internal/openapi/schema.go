@@ -1,395 +1,322 @@
 package openapi
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
 	"regexp/syntax"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/getkin/kin-openapi/openapi3"
-
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/secret"
 )
 
-// Bounds of the types that are made of one schema, which may contain itself.
+// Bounds of the types that are made of the schemas of an operation, which may contain themselves.
 const (
 	maxLevels  = 5
-	maxHops    = 8   // of allOf, oneOf and anyOf
-	maxSchemas = 300 // of one operation
-	maxChoices = 200 // of an enum
-	maxText    = 200 // characters of the description of a parameter
+	maxHops    = 8        // of allOf, oneOf and anyOf
+	maxSchemas = 600      // and properties
+	fewSchemas = 200      // enough to see what a tool cannot have
+	maxList    = 200      // of an enum, and of the parts of a schema
+	maxText    = 200      // characters of the description of a parameter
+	maxAnswer  = 24 << 10 // of an example in a test: see [value.FitsJSON]
 )
 
-// maxAnswer is the size of an example in a test, as the text of a literal.
-const maxAnswer = 4 << 10
-
-// A kind is a type with constraints, as param(…) has them.
-type kind struct {
-	name           string // string, integer, number, boolean, array, object or any
-	nullable       bool
-	enum           []any
-	min, max       *float64
-	minLen, maxLen *uint64
-	pattern        string
-	items          *kind
-	props          []prop // the required ones first
-	required       []string
-	about          string
-	notes          []string // what a caller should know and the type cannot say
-	fallback       any      // the default, or nil
-	examples       []any
+// A shape is a parameter or a part of one, with a value that a test can pass.
+type shape struct {
+	tool.Param
+	sample    value.Value
+	fields    []shape  // of an object
+	unchecked []string // constraints of the schema that the type does not have, since no value is known that has them
+	readOnly  bool
 }
 
-// A prop is a property of an object.
-type prop struct {
-	name               string
-	required, readOnly bool
-	kind               *kind
+// keywords are those of a schema, together with those of the schemas that it consists of.
+type keywords struct {
+	value.Dict // those of which the last one counts, by name
+	properties value.Dict
+	required   []value.Value
+	examples   []value.Value
+	notes      []string // what a caller should know and the type cannot say
 }
 
-// A reader makes kinds of the schemas of one operation.
-type reader struct{ left int }
+// copied are the keywords of which the last one counts.
+var copied = strings.Fields(`description title default nullable readOnly format enum items minimum maximum exclusiveMinimum exclusiveMaximum
+	minLength maxLength minItems maxItems pattern`)
 
-func newReader() *reader { return &reader{left: maxSchemas} }
-
-// kind returns the kind of a schema. What is too deep, or too much, is any.
-func (r *reader) kind(ref *openapi3.SchemaRef, level int) *kind {
-	k := &kind{name: "any"}
-	if level <= maxLevels {
-		r.add(k, ref, level, 0)
-	}
-	for i := range k.props {
-		k.props[i].required = slices.Contains(k.required, k.props[i].name)
-	}
-	if level > 1 {
-		k.settle()
-	}
-	slices.SortStableFunc(k.props, func(a, b prop) int {
-		switch {
-		case a.required == b.required:
-			return 0
-		case a.required:
-			return -1
-		}
-		return 1
-	})
-	return k
-}
-
-// add adds what a schema says to a kind.
-func (r *reader) add(k *kind, ref *openapi3.SchemaRef, level, hops int) {
-	if ref == nil || ref.Value == nil || hops > maxHops || r.left <= 0 {
+// collect adds what a schema says. What is too much is ignored.
+func (p *plan) collect(k *keywords, schema value.Value, level, hops int) {
+	if p.left--; p.left < 0 || hops > maxHops {
 		return
 	}
-	r.left--
-	s := ref.Value
-	for _, part := range s.AllOf {
-		r.add(k, part, level, hops+1)
+	s, _, err := p.doc.follow(schema)
+	p.doc.note("schema", err)
+	if s == nil {
+		return
 	}
-	r.choose(k, slices.Concat(s.OneOf, s.AnyOf), level, hops)
-	if s.Nullable {
-		k.nullable = true
+	for _, part := range few(s.Elements("allOf")) {
+		p.collect(k, part, level, hops+1)
 	}
-	types := slices.DeleteFunc(slices.Clone(s.Type.Slice()), func(t string) bool { return t == "null" })
-	switch {
-	case len(types) == 1 && slices.Contains([]string{"string", "integer", "number", "boolean", "array", "object"}, types[0]):
-		k.name = types[0]
-	case len(types) > 1:
-		k.name = "any"
-		k.notes = append(k.notes, "one of: "+strings.Join(types, ", "))
-	case len(s.Properties) > 0:
-		k.name = "object"
-	case s.Items != nil:
-		k.name = "array"
-	}
-	if s.Description != "" {
-		k.about = s.Description
-	}
-	if k.about == "" {
-		k.about = s.Title
-	}
-	r.constrain(k, s)
-	if k.name == "array" && s.Items != nil {
-		k.items = r.kind(s.Items, level+1)
-	}
-	if more := s.AdditionalProperties; k.name == "object" && level < maxLevels && more.Schema == nil && (more.Has == nil || !*more.Has) {
-		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-			if r.left <= 0 || slices.ContainsFunc(k.props, func(p prop) bool { return p.name == name }) || !canDeclare(name) {
-				continue
-			}
-			p := prop{name: name, kind: r.kind(s.Properties[name], level+1)}
-			if sub := s.Properties[name]; sub != nil && sub.Value != nil {
-				p.readOnly = sub.Value.ReadOnly
-			}
-			k.props = append(k.props, p)
+	p.choose(k, slices.Concat(few(s.Elements("oneOf")), few(s.Elements("anyOf"))), level, hops)
+	for _, name := range copied {
+		if v, ok := s.Get(name); ok {
+			k.Put(name, v)
 		}
 	}
-	k.required = append(k.required, s.Required...)
+	types := []value.Value{s.Text("type")}
+	if list := s.Elements("type"); len(list) > 0 { // of OpenAPI 3.1
+		types = slices.DeleteFunc(slices.Clone(few(list)), func(t value.Value) bool { return t == "null" })
+		k.Put("nullable", s.Bool("nullable") || len(types) < len(list))
+	}
+	switch {
+	case len(types) > 1:
+		k.Put("type", tool.TypeAny)
+		k.notes = append(k.notes, "one of: "+strings.Join(value.Map(types, value.Display), ", "))
+	case len(types) == 1 && words[value.Display(types[0])] != "":
+		k.Put("type", types[0])
+	case s.Dict("properties").Len() > 0:
+		k.Put("type", tool.TypeObject)
+	case s.Has("items"):
+		k.Put("type", tool.TypeArray)
+	}
+	for name, v := range p.doc.object(s, "properties").All() {
+		name := name.(string)
+		canDeclare := name != "" && !strings.ContainsFunc(name, unicode.IsControl) && !strings.Contains(name, secret.Mark)
+		if p.left--; p.left <= 0 || level >= maxLevels {
+			break
+		}
+		if canDeclare && !k.properties.Has(name) {
+			k.properties.Put(name, v)
+		}
+	}
+	k.required = append(k.required, few(s.Elements("required"))...)
+	if only, ok := s.Get("const"); ok {
+		k.Put("enum", value.List{only})
+	}
+	k.examples = append(k.examples, p.doc.examples(s)...)
 }
 
-// canDeclare reports whether a name can be that of a declared property.
-func canDeclare(name string) bool {
-	return name != "" && !strings.ContainsFunc(name, unicode.IsControl) && !strings.Contains(name, secret.Mark)
-}
+// few returns as many items of a list as are used.
+func few(list []value.Value) []value.Value { return list[:min(len(list), maxList)] }
 
 // choose adds a choice of schemas: the only one besides null, or what all of them have in common.
-func (r *reader) choose(k *kind, choices openapi3.SchemaRefs, level, hops int) {
+func (p *plan) choose(k *keywords, choices []value.Value, level, hops int) {
+	var real []value.Value
 	var names []string
-	var real openapi3.SchemaRefs
 	objects := true
 	for _, c := range choices {
-		if c == nil || c.Value == nil {
-			continue
-		}
-		if c.Value.Type.Is("null") {
-			k.nullable = true
+		s, ref, _ := p.doc.follow(c)
+		if s.Text("type") == "null" {
+			k.Put("nullable", true)
 			continue
 		}
 		real = append(real, c)
-		objects = objects && (c.Value.Type.Is("object") || len(c.Value.Properties) > 0)
-		name := c.Ref[strings.LastIndexByte(c.Ref, '/')+1:]
-		if name == "" {
-			name = c.Value.Title
-		}
-		if name == "" {
-			name = strings.Join(c.Value.Type.Slice(), " ")
-		}
-		if name != "" && len(names) < 10 {
+		objects = objects && (s.Text("type") == tool.TypeObject || s.Has("properties"))
+		if name := cmp.Or(ref[strings.LastIndexByte(ref, '/')+1:], s.Text("title"), s.Text("type")); name != "" && len(names) < 10 {
 			names = append(names, oneLine(name, 40))
 		}
 	}
 	switch {
 	case len(real) == 1:
-		r.add(k, real[0], level, hops+1)
+		p.collect(k, real[0], level, hops+1)
 	case len(real) > 1:
 		if objects {
-			k.name = "object"
+			k.Put("type", tool.TypeObject)
 		}
 		k.notes = append(k.notes, "one of: "+strings.Join(names, ", "))
-		k.examples = append(k.examples, r.kind(real[0], level+1).sample())
+		k.examples = append(k.examples, p.shape(real[0], "", nil, level+1).sample)
 	}
 }
 
-// constrain adds the constraints of a schema.
-func (r *reader) constrain(k *kind, s *openapi3.Schema) {
-	if len(s.Enum) > 0 && len(s.Enum) <= maxChoices {
-		k.enum = nil
-		for _, v := range s.Enum {
-			switch bare := (kind{name: k.name}); {
-			case v == nil:
-				k.nullable = true
-			case bare.fits(v):
-				k.enum = append(k.enum, v)
+// examples returns the examples of a parameter, a body or a schema.
+func (d *Document) examples(o *value.Dict) (list []value.Value) {
+	if v, ok := o.Get("example"); ok {
+		list = append(list, v)
+	}
+	list = append(list, few(o.Elements("examples"))...) // of a schema
+	if o.Dict("examples") != nil {
+		for _, e := range d.objects(o, "examples") {
+			if v, ok := e.Get("value"); ok && len(list) < maxList {
+				list = append(list, v)
 			}
 		}
 	}
-	if k.name == "any" && len(k.enum) > 0 && !slices.ContainsFunc(k.enum, func(v any) bool { _, ok := v.(string); return !ok }) {
-		k.name = "string"
+	return list
+}
+
+// shape returns the shape of what has a schema. about and examples are what stands beside the schema. What is too deep, or too
+// much, is any.
+func (p *plan) shape(schema value.Value, about string, examples []value.Value, level int) shape {
+	var k keywords
+	if level <= maxLevels {
+		p.collect(&k, schema, level, 0)
 	}
-	bound := func(limit *float64, exclusive bool, step float64, words string) *float64 {
-		if limit == nil || !exclusive {
-			return limit
+	t := p.constraints(&k)
+	s := shape{readOnly: k.Bool("readOnly"), Param: tool.Param{Description: description(cmp.Or(about, k.Text("description"), k.Text("title")), k.notes)}}
+	if _, err := regexp.Compile(t.Pattern); err != nil || len(t.Pattern) > 500 {
+		t.Pattern, s.unchecked = "", []string{"pattern"}
+	}
+	var one value.Value = "text" // an item
+	all := &value.Dict{}         // fields
+	if v, ok := k.Get("items"); ok && t.Name == tool.TypeArray {
+		item := p.shape(v, "", nil, level+1)
+		t.Items, one = &item.Type, item.sample
+	}
+	if t.Name == tool.TypeObject {
+		for name, v := range k.properties.All() {
+			if f := p.shape(v, "", nil, level+1); !f.readOnly || !p.request {
+				f.Name, f.Required = name.(string), slices.Contains(k.required, name)
+				s.fields = append(s.fields, f)
+				all.Put(f.Name, f.sample)
+			}
 		}
-		if v := *limit + step; k.name == "integer" && *limit == math.Trunc(*limit) {
-			return &v
+		s.fields = requiredFirst(s.fields, func(f shape) bool { return !f.Required })
+		t.Fields = value.Map(s.fields, func(f shape) tool.Param { return f.Param })
+	}
+	fallback, _ := k.Get("default")
+	candidates := slices.Concat(examples, k.examples, []value.Value{fallback, formats[k.Text("format")]}, t.Enum)
+	for {
+		ok := false
+		if s.sample, ok = p.first(t, level, append(slices.Clip(candidates), made(t, one, all)...)); ok {
+			break
 		}
-		k.notes = append(k.notes, words+" "+number(*limit))
-		return limit
-	}
-	if k.name == "integer" || k.name == "number" {
-		k.min, k.max = bound(s.Min, s.ExclusiveMin, 1, "more than"), bound(s.Max, s.ExclusiveMax, -1, "less than")
-	}
-	switch k.name {
-	case "string":
-		if s.MinLength > 0 {
-			k.minLen = &s.MinLength
-		}
-		k.maxLen = s.MaxLength
-		if _, err := regexp.Compile(s.Pattern); err == nil && len(s.Pattern) <= 500 {
-			k.pattern = s.Pattern
-		}
-		if s.Format != "" {
-			k.notes = append(k.notes, "format "+oneLine(s.Format, 30))
-		}
-	case "array":
-		if s.MinItems > 0 {
-			k.minLen = &s.MinItems
-		}
-		k.maxLen = s.MaxItems
-	}
-	if s.Default != nil {
-		k.fallback = s.Default
-	}
-	if s.Example != nil {
-		k.examples = append(k.examples, s.Example)
-	}
-	if s.Default != nil {
-		k.examples = append(k.examples, s.Default)
-	}
-	if s.Format != "" {
-		if v, ok := formats[s.Format]; ok {
-			k.examples = append(k.examples, v)
+		if t.Pattern != "" {
+			t.Pattern, s.unchecked = "", append(s.unchecked, "pattern")
+		} else {
+			t, s.unchecked = tool.Type{Name: t.Name, Nullable: t.Nullable}, append(s.unchecked, "constraints")
 		}
 	}
+	s.Type = t
+	s.Default, s.HasDefault = p.first(t, level, []value.Value{fallback})
+	return s
+}
+
+// requiredFirst returns a list with its optional items at the end.
+func requiredFirst[T any](list []T, optional func(T) bool) []T {
+	last := slices.DeleteFunc(slices.Clone(list), func(x T) bool { return !optional(x) })
+	return append(slices.DeleteFunc(list, optional), last...)
+}
+
+// limits are the keywords that limit the values of a type.
+var limits = map[string][]string{
+	tool.TypeString: {"minLength", "maxLength", "pattern"}, tool.TypeArray: {"minItems", "maxItems"},
+	tool.TypeInteger: {"minimum", "maximum"}, tool.TypeNumber: {"minimum", "maximum"},
+}
+
+// constraints returns the type that keywords describe, without its parts.
+func (p *plan) constraints(k *keywords) tool.Type {
+	name := cmp.Or(k.Text("type"), tool.TypeAny)
+	schema := value.NewDict("type", name)
+	for _, keyword := range limits[name] {
+		v, ok := k.Get(keyword)
+		exclusive, _ := k.Get("exclusive" + strings.ToUpper(keyword[:1]) + keyword[1:])
+		if value.Numeric(exclusive) { // of OpenAPI 3.1
+			v, exclusive, ok = exclusive, true, true
+		}
+		if whole, isWhole := value.Integral(v); exclusive == true && isWhole && name == tool.TypeInteger {
+			if n, ok := whole.(int64); ok { // beyond that, no value is left
+				v = n + map[string]int64{"minimum": 1, "maximum": -1}[keyword]
+			}
+		} else if exclusive == true && ok {
+			k.notes = append(k.notes, map[string]string{"minimum": "more than ", "maximum": "less than "}[keyword]+value.Display(v))
+		}
+		if ok {
+			schema.Put(keyword, v)
+		}
+	}
+	if format := k.Text("format"); format != "" && name == tool.TypeString {
+		k.notes = append(k.notes, "format "+oneLine(format, 30))
+	}
+	t := tool.Type{Name: name}
+	if params, err := tool.ParamsFromSchema(value.NewDict("properties", value.NewDict("x", schema))); err == nil {
+		t = params[0].Type
+	}
+	t.Nullable = k.Bool("nullable")
+	texts := true
+	if enum := k.Elements("enum"); len(enum) <= maxList {
+		for _, v := range enum {
+			_, isText := v.(string)
+			if texts = texts && isText; v == nil {
+				t.Nullable = true
+			} else if v, ok := p.first(tool.Type{Name: name}, 0, []value.Value{v}); ok {
+				t.Enum = append(t.Enum, v)
+			}
+		}
+	}
+	if t.Name == tool.TypeAny && len(t.Enum) > 0 && texts {
+		t.Name = tool.TypeString
+	}
+	return t
+}
+
+// first returns the first value that has a type, as a call gets it. A text with the placeholder of a secret has none.
+func (p *plan) first(t tool.Type, level int, candidates []value.Value) (value.Value, bool) {
+	check := tool.Tool{Params: []tool.Param{{Name: "x", Type: t, Required: true}}}
+	for _, v := range candidates {
+		if v == nil || !value.FitsJSON(v, maxAnswer) || strings.Contains(value.FormatJSON(v, ""), secret.Mark) {
+			continue
+		}
+		if level == 1 && p.canSend != nil && slices.ContainsFunc(texts(v), func(text string) bool { return !p.canSend(text) }) {
+			continue
+		}
+		args := &value.Dict{}
+		args.Put("x", v)
+		if checked, err := check.Check(args); err == nil {
+			v, _ = checked.Get("x")
+			return v, true
+		}
+	}
+	return nil, false
 }
 
 // formats are examples of formats.
-var formats = map[string]string{
+var formats = map[string]value.Value{
 	"date-time": "2026-01-02T03:04:05Z", "date": "2026-01-02", "time": "03:04:05Z", "duration": "P1D", "email": "ada@example.com",
 	"uri": "https://example.com/a", "url": "https://example.com/a", "hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
 	"uuid": "6f1c6f9e-5d5b-4f0e-9d5c-0a1b2c3d4e5f", "byte": "dGV4dA==",
 }
 
-// isSimple reports whether a value is a text, a number, a bool or a list of them.
-func (k *kind) isSimple() bool {
-	return isScalar(k) || k.name == "array" && k.items != nil && isScalar(k.items)
-}
-
-func isScalar(k *kind) bool {
-	return slices.Contains([]string{"string", "integer", "number", "boolean"}, k.name)
-}
-
-// writable removes what a request does not have.
-func (k *kind) writable() {
-	k.props = slices.DeleteFunc(k.props, func(p prop) bool { return p.readOnly })
-	for _, p := range k.props {
-		p.kind.writable()
-	}
-	if k.items != nil {
-		k.items.writable()
-	}
-}
-
-// settle removes the constraints for which no example can be made, and a default that does not fit. It returns what it removed.
-func (k *kind) settle() (removed []string) {
-	if k.fallback != nil && !k.fits(k.fallback) {
-		k.fallback = nil
-	}
-	if k.fits(k.sample()) {
-		return nil
-	}
-	if k.pattern != "" {
-		k.pattern, removed = "", append(removed, "pattern")
-	}
-	if !k.fits(k.sample()) {
-		*k = kind{name: k.name, nullable: k.nullable, about: k.about, notes: k.notes}
-		removed = append(removed, "constraints")
-	}
-	return removed
-}
-
-// fits reports whether a call with a value is valid.
-func (k *kind) fits(v any) bool {
-	if v == nil {
-		return k.nullable || k.name == "any"
-	}
-	if len(k.enum) > 0 && !slices.ContainsFunc(k.enum, func(choice any) bool { return literal(choice, "") == literal(v, "") }) {
-		return false
-	}
-	length := -1
-	switch v := v.(type) {
-	case string:
-		if k.name != "string" && k.name != "any" || strings.Contains(v, secret.Mark) || k.pattern != "" && !regexp.MustCompile(k.pattern).MatchString(v) {
-			return false
+// made returns values of which one is likely to have a type: item is one of a list, and fields has those of an object.
+func made(t tool.Type, item value.Value, fields *value.Dict) []value.Value {
+	switch t.Name {
+	case tool.TypeInteger, tool.TypeNumber:
+		list := []value.Value{int64(1), t.Min, t.Max}
+		if f, ok := t.Min.(float64); ok {
+			list = append(list, math.Ceil(f))
 		}
-		length = utf8.RuneCountInString(v)
-	case float64:
-		if k.name != "number" && k.name != "any" && (k.name != "integer" || v != math.Trunc(v) || math.Abs(v) >= 1e15) ||
-			k.min != nil && v < *k.min || k.max != nil && v > *k.max {
-			return false
-		}
-	case bool:
-		return k.name == "boolean" || k.name == "any"
-	case []any:
-		if k.name != "array" && k.name != "any" || k.items != nil && slices.ContainsFunc(v, func(item any) bool { return !k.items.fits(item) }) {
-			return false
-		}
-		length = len(v)
-	case map[string]any:
-		if k.name != "object" && k.name != "any" {
-			return false
-		}
-		for _, p := range k.props {
-			if item, ok := v[p.name]; !ok && p.required || ok && !p.kind.fits(item) {
-				return false
-			}
-		}
-		return len(k.props) == 0 || !slices.ContainsFunc(slices.Collect(maps.Keys(v)), func(name string) bool {
-			return !slices.ContainsFunc(k.props, func(p prop) bool { return p.name == name })
-		})
-	default:
-		return false
-	}
-	return length < 0 || (k.minLen == nil || uint64(length) >= *k.minLen) && (k.maxLen == nil || uint64(length) <= *k.maxLen)
-}
-
-// sample returns an example of a value: one of the document that fits, or else one that is made.
-func (k *kind) sample() any {
-	for _, v := range k.examples {
-		if k.fits(v) && len(literal(v, "")) <= maxAnswer {
-			return v
-		}
-	}
-	if len(k.enum) > 0 {
-		return k.enum[0]
-	}
-	switch k.name {
-	case "integer", "number":
-		v := 1.0
-		if k.min != nil {
-			v = math.Max(v, math.Ceil(*k.min))
-		}
-		if k.max != nil {
-			v = math.Min(v, math.Floor(*k.max))
-		}
-		return v
-	case "boolean":
-		return true
-	case "array":
-		list := []any{}
-		n := 1
-		if k.minLen != nil {
-			n = int(min(*k.minLen, 20))
-		}
-		for range n {
-			if k.items == nil {
-				list = append(list, "text")
-			} else {
-				list = append(list, k.items.sample())
-			}
+		if f, ok := t.Max.(float64); ok {
+			list = append(list, math.Floor(f))
 		}
 		return list
-	case "object":
-		d := map[string]any{}
-		for _, p := range k.props {
-			d[p.name] = p.kind.sample()
+	case tool.TypeBoolean:
+		return []value.Value{true}
+	case tool.TypeArray:
+		n := 1
+		if t.MinLength != nil {
+			n = min(max(*t.MinLength, n), 20)
 		}
-		return d
+		return []value.Value{value.List(slices.Repeat([]value.Value{item}, n)), value.List{}}
+	case tool.TypeObject:
+		return []value.Value{fields, &value.Dict{}}
 	}
-	return k.text()
-}
-
-// text makes a text that fits.
-func (k *kind) text() string {
 	text := "text"
-	if k.pattern != "" {
-		if e, err := syntax.Parse(k.pattern, syntax.Perl); err == nil {
+	if t.Pattern != "" {
+		if e, err := syntax.Parse(t.Pattern, syntax.Perl); err == nil {
 			text = matching(e.Simplify(), 0)
 		}
 	}
-	for n := 0; k.minLen != nil && n < 1000 && uint64(utf8.RuneCountInString(text)) < *k.minLen; n++ {
-		text += "a"
+	if t.MinLength != nil {
+		text += strings.Repeat("a", min(max(*t.MinLength-utf8.RuneCountInString(text), 0), 1000))
 	}
-	if runes := []rune(text); k.maxLen != nil && uint64(len(runes)) > *k.maxLen {
-		text = string(runes[:*k.maxLen])
+	if runes := []rune(text); t.MaxLength != nil && len(runes) > *t.MaxLength {
+		text = string(runes[:max(*t.MaxLength, 0)])
 	}
-	return text
+	return []value.Value{text}
 }
 
 // matching makes a text that a regular expression matches, in simple cases.
@@ -422,79 +349,79 @@ func matching(e *syntax.Regexp, level int) string {
 	return b.String()
 }
 
-// annotation writes a kind as the type of a parameter.
-func (k *kind) annotation() string {
-	name := map[string]string{"string": "str", "integer": "int", "number": "float", "boolean": "bool", "object": "dict", "any": "any", "array": "list"}[k.name]
-	if k.name == "array" && k.items != nil && isScalar(k.items) && !k.items.nullable {
-		name = "list[" + k.items.annotation() + "]"
+// description returns what the document says about a value, and what its type cannot say.
+func description(about string, notes []string) string {
+	text := oneLine(about, maxText)
+	if more := strings.Join(slices.Compact(slices.Sorted(slices.Values(notes))), "; "); more != "" {
+		text = strings.TrimSpace(fmt.Sprintf("%s (%s)", text, oneLine(more, maxText)))
 	}
-	if k.nullable && k.name != "any" {
+	return text
+}
+
+// words are the names of types in a signature.
+var words = map[string]string{"string": "str", "integer": "int", "number": "float", "boolean": "bool", "object": "dict", "array": "list", "any": "any"}
+
+// isScalar reports whether a value is a text, a number or a bool.
+func isScalar(t *tool.Type) bool {
+	return t != nil && slices.Contains([]string{tool.TypeString, tool.TypeInteger, tool.TypeNumber, tool.TypeBoolean}, t.Name)
+}
+
+// isSimple reports whether a value is a scalar or a list of them.
+func isSimple(t *tool.Type) bool {
+	return isScalar(t) || t.Name == tool.TypeArray && isScalar(t.Items)
+}
+
+// annotation writes a type as that of a parameter.
+func annotation(t tool.Type) string {
+	name := words[t.Name]
+	if t.Name == tool.TypeArray && t.Items != nil && t.Items.Name != tool.TypeAny {
+		name = "list[" + annotation(*t.Items) + "]"
+	}
+	if t.Nullable && t.Name != tool.TypeAny {
 		name += " | None"
 	}
 	return name
 }
 
-// fields writes the fields of param(…) that the type does not say.
-func (k *kind) fields(indent string) (fields []string) {
-	put := func(name string, v string) { fields = append(fields, name+" = "+v) }
-	if k.min != nil {
-		put("min", number(*k.min))
-	}
-	if k.max != nil {
-		put("max", number(*k.max))
-	}
-	if k.minLen != nil {
-		put("min_length", strconv.FormatUint(*k.minLen, 10))
-	}
-	if k.maxLen != nil {
-		put("max_length", strconv.FormatUint(*k.maxLen, 10))
-	}
-	if k.pattern != "" {
-		put("pattern", quote(k.pattern))
-	}
-	if len(k.enum) > 0 {
-		put("enum", literal(k.enum, indent))
-	}
-	if k.items != nil {
-		if inner := k.items.fields(indent + "    "); len(inner) > 0 || !isScalar(k.items) && k.items.name != "any" {
-			put("items", k.items.param("", indent))
+// limitNames are the names in param(…) of the keywords that [tool.Type.JSONSchema] writes.
+var limitNames = map[value.Value]string{
+	"minimum": "min", "maximum": "max", "minLength": "min_length", "maxLength": "max_length", "minItems": "min_length", "maxItems": "max_length",
+	"pattern": "pattern", "enum": "enum",
+}
+
+// fieldsOf writes the fields of param(…) that the annotation does not say.
+func fieldsOf(t tool.Type) (fields []string) {
+	t.Nullable = false
+	for keyword, v := range t.JSONSchema().All() {
+		if name := limitNames[keyword]; name != "" {
+			fields = append(fields, name+" = "+literal(v))
 		}
 	}
-	if len(k.props) > 0 {
+	if t.Items != nil && len(fieldsOf(*t.Items)) > 0 {
+		fields = append(fields, "items = "+paramOf(tool.Param{Type: *t.Items, Required: true}))
+	}
+	if len(t.Fields) > 0 {
 		var items []string
-		for _, p := range k.props {
-			more := ""
-			if !p.required {
-				more = "required = False"
-			}
-			items = append(items, quote(p.name)+": "+p.kind.param(more, indent+"    "))
+		for _, f := range t.Fields {
+			items = append(items, quote(f.Name)+": "+paramOf(f))
 		}
-		put("properties", bracket("{", items, "}", indent))
+		fields = append(fields, "properties = "+bracket("{", items, "}"))
 	}
 	return fields
 }
 
-// param writes a kind inside of another one.
-func (k *kind) param(more, indent string) string {
-	name := k.name
-	if k.nullable && name != "any" {
-		name += " | null"
+// paramOf writes a part of a parameter.
+func paramOf(f tool.Param) string {
+	name := annotation(f.Type)
+	if more, ok := strings.CutPrefix(name, "list"); ok && !strings.HasPrefix(more, "[") {
+		name = "array" + more // "list" can be an object, too
 	}
-	fields := []string{quote(name)}
-	if about := k.description(); about != "" {
-		fields = append(fields, quote(about))
+	list := []string{quote(name)}
+	if f.Description != "" {
+		list = append(list, quote(f.Description))
 	}
-	if more != "" {
-		fields = append(fields, more)
+	if !f.Required {
+		list = append(list, "required = False")
 	}
-	return bracket("param(", append(fields, k.fields(indent+"    ")...), ")", indent)
-}
-
-// description returns what the document says about a value, and what its type cannot say.
-func (k *kind) description() string {
-	text := oneLine(k.about, maxText)
-	if notes := strings.Join(slices.Compact(slices.Sorted(slices.Values(k.notes))), "; "); notes != "" {
-		text = strings.TrimSpace(fmt.Sprintf("%s (%s)", text, oneLine(notes, maxText)))
-	}
-	return text
+	return bracket("param(", append(list, fieldsOf(f.Type)...), ")")
 }

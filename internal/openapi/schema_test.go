@@ -1,11 +1,8 @@
 package openapi
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
-
-	"github.com/getkin/kin-openapi/openapi3"
 )
 
 // TestKinds checks the type, the fields and the example of schemas.
@@ -26,7 +23,7 @@ func TestKinds(t *testing.T) {
 		`{"type": "boolean"}`:                                                                    `bool||True`,
 		`{"type": ["string", "null"]}`:                                                           `str | None||"text"`,
 		`{"type": "object", "default": {"type": ["null", "a"]}}`:                                 `dict||{"type": ["null", "a"]}`,
-		`{"type": "object", "properties": {"const": {"type": "string"}}}`:                        `dict|properties = {"const": param("string", required = False)}|{"const": "text"}`,
+		`{"type": "object", "properties": {"const": {"type": "string"}}}`:                        `dict|properties = {"const": param("str", required = False)}|{"const": "text"}`,
 		`{"type": "integer", "not": true, "exclusiveMinimum": 1` + strings.Repeat("0", 20) + `}`: `int||1`,
 		`{"type": "integer", "examples": [7]}`:                                                   `int||7`,
 		`{"type": ["string", "integer"]}`:                                                        `any||"text"`,
@@ -34,24 +31,20 @@ func TestKinds(t *testing.T) {
 		`{"oneOf": [{"type": "integer"}, {"type": "string"}]}`:                                   `any||1`,
 		`{"const": "x"}`: `str|enum = ["x"]|"x"`,
 		`true`:           `any||"text"`,
-		`{"type": "array", "minItems": 2, "items": {"type": "integer", "minimum": 3}}`:                                                         `list[int]|min_length = 2, items = param("integer", min = 3)|[3, 3]`,
-		`{"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}}`:                                              `list|items = param("object", properties = {"a": param("string", required = False)})|[{"a": "text"}]`,
-		`{"allOf": [{"type": "object", "required": ["b"], "properties": {"a": {}}}, {"properties": {"b": {"type": "string", "title": "B"}}}]}`: `dict|properties = {"b": param("string", "B"), "a": param("any", required = False)}|{"a": "text", "b": "text"}`,
-		`{"allOf": [{"properties": {"b": {"type": "string"}}}], "required": ["b"]}`:                                                            `dict|properties = {"b": param("string")}|{"b": "text"}`,
-		`{"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": true}`:                                            `dict||{}`,
+		`{"type": "array", "minItems": 2, "items": {"type": "integer", "minimum": 3}}`:                                                         `list[int]|min_length = 2, items = param("int", min = 3)|[3, 3]`,
+		`{"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}}`:                                              `list[dict]|items = param("dict", properties = {"a": param("str", required = False)})|[{"a": "text"}]`,
+		`{"allOf": [{"type": "object", "required": ["b"], "properties": {"a": {}}}, {"properties": {"b": {"type": "string", "title": "B"}}}]}`: `dict|properties = {"b": param("str", "B"), "a": param("any", required = False)}|{"a": "text", "b": "text"}`,
+		`{"allOf": [{"properties": {"b": {"type": "string"}}}], "required": ["b"]}`:                                                            `dict|properties = {"b": param("str")}|{"b": "text"}`,
+		`{"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": true}`:                                            `dict|properties = {"a": param("str", required = False)}|{"a": "text"}`,
 	} {
 		root, err := parse(`{"schema": ` + schema + `}`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var holder struct{ Schema openapi3.SchemaRef }
-		if data, err := json.Marshal(older("", plainJSON(root))); err != nil || json.Unmarshal(data, &holder) != nil {
-			t.Fatal(schema, err)
-		}
-		s := holder.Schema
-		k := newReader().kind(&s, 1)
-		k.settle()
-		got := k.annotation() + "|" + strings.Join(k.fields(""), ", ") + "|" + literal(k.sample(), "")
+		d := &Document{root: root, options: &Options{}}
+		v, _ := root.Get("schema")
+		s := d.plan(&Operation{Method: "GET"}, maxSchemas).shape(v, "", nil, 1)
+		got := annotation(s.Type) + "|" + strings.Join(fieldsOf(s.Type), ", ") + "|" + literal(s.sample)
 		if got != want {
 			t.Errorf("%s:\n got %s\nwant %s", schema, got, want)
 		}

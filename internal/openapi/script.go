@@ -4,16 +4,20 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/scripts"
+	"github.com/cassidy-run/cassidy/stdlib/secret"
 )
 
 // MaxTools is how many tools are made at a time: more than a model can choose from.
 const MaxTools = 200
 
-// A Tool is what is made of an operation. The files belong into the folder of the tools.
+// A Tool is what is made of an operation. The files belong into the folder of the tools, with [Lib].
 type Tool struct {
 	*Operation
 	Script, Test string // NAME.star and NAME_test.star
@@ -21,283 +25,309 @@ type Tool struct {
 	Secrets      []string
 }
 
-// Tools makes tools of some operations of a document, which can all become tools. lib reports whether they load [Lib].
-func Tools(d *Document, operations []*Operation, o *Options) (tools []Tool, lib bool, err error) {
+// Tools makes tools of some operations of a document, which can all become tools.
+func Tools(d *Document, operations []*Operation) (tools []Tool, err error) {
 	if len(operations) > MaxTools {
-		return nil, false, value.Errorf(value.Limit, "import %d operations at once: the limit is %d", len(operations), MaxTools).
+		return nil, value.Errorf(value.Limit, "import %d operations at once: the limit is %d", len(operations), MaxTools).
 			WithHint("choose some: cassidy tool import FILE --openapi --tag TAG")
 	}
-	schemes := map[string]string{} // the names of secrets by their security schemes
+	used := map[string]bool{}
 	for _, op := range operations {
-		op.plan = op.again().plan
-		if op.plan.serverErr != nil {
-			return nil, false, op.plan.serverErr
+		p := d.plan(op, maxSchemas)
+		server, host, err := p.server()
+		if err != nil {
+			return nil, err
 		}
-		w := &writer{Operation: op, plan: op.plan, document: d, options: o, secrets: schemes, helpers: map[string]bool{}}
-		op.planAnswer()
-		t := Tool{Operation: op, Host: op.plan.host}
-		for _, k := range op.keys {
-			schemes[k.scheme] = cmp.Or(o.Secret, secretName(d, k))
-			t.Secrets = append(t.Secrets, schemes[k.scheme])
+		t := Tool{Operation: op, Host: host}
+		for _, k := range p.keys {
+			used[k.scheme] = true
+			t.Secrets = append(t.Secrets, k.secret)
 		}
-		if o.Secret != "" && len(schemes) > 1 {
-			return nil, false, value.Errorf(value.Invalid, "--secret names one secret, but the operations use %d", len(schemes)).
+		if d.options.Secret != "" && len(used) > 1 {
+			return nil, value.Errorf(value.Invalid, "--secret names one secret, but the operations use %d", len(used)).
 				WithHint("omit the flag, and each gets a name of its own: cassidy tool import FILE --openapi")
 		}
-		t.Script, t.Test = w.script(), w.test()
-		lib = lib || len(w.helpers) > 0
+		r := p.result()
+		call, sent := p.call(server)
+		t.Script, t.Test = p.script(host, call, r), p.test(sent, r)
 		tools = append(tools, t)
 	}
-	return tools, lib, nil
+	if d.wrong != nil {
+		return nil, d.wrong
+	}
+	return tools, nil
 }
 
-// secretName returns the name of the secret for a security scheme: the name of the scheme is in it if the document uses several.
-func secretName(d *Document, k key) string {
-	name := k.suffix
-	for _, op := range d.Operations {
-		if slices.ContainsFunc(op.keys, func(other key) bool { return other.scheme != k.scheme }) {
-			name = cmp.Or(identifier(k.scheme), name)
+// entries are those of a dict: as the script writes them, and their values for the samples.
+type entries struct {
+	code []string
+	sent value.Dict
+}
+
+func (e *entries) add(name, code string, sent value.Value) {
+	e.code = append(e.code, quote(name)+": "+code)
+	e.sent.Put(name, sent)
+}
+
+// call plans the expression that sends the request, and the arguments that the function of http gets in the test.
+func (p *plan) call(server string) (code string, sent *value.Dict) {
+	address, at := p.address(server)
+	args, sent := []string{address}, value.NewDict("url", at)
+	part := map[string]*entries{"query": {}, "header": {}, "body": {}}
+	for _, x := range p.params {
+		to := part[x.in]
+		switch {
+		case x.in == "path" || x.isSpread():
+		case x.style == "json":
+			to.add(x.wire, p.use("encoded", x.Name), value.FormatJSON(x.sample, ""))
+		case x.Type.Name == tool.TypeArray && (x.in == "header" || x.in == "query" && !x.explode):
+			separator := cmp.Or(map[string]string{"spaceDelimited": " ", "pipeDelimited": "|"}[x.style], ",")
+			to.add(x.wire, p.use("joined", x.Name, quote(separator)), strings.Join(texts(x.sample), separator))
+		case x.in != "body" && !isSimple(&x.Type):
+			to.add(x.wire, p.use("flat", x.Name), flat(x.sample))
+		default:
+			to.add(x.wire, x.Name, x.sample)
 		}
 	}
-	return strings.ToUpper(cutName(d.Group+"_"+name, 90))
+	for _, k := range p.keys {
+		code := "secret(" + quote(k.secret) + ")"
+		if k.prefix != "" {
+			code = quote(k.prefix) + " + " + code
+		}
+		part[k.in].add(k.name, code, k.prefix+secret.Placeholder(k.secret))
+	}
+	if p.mediaType != "" {
+		part["header"].add("Content-Type", quote(p.mediaType), p.mediaType)
+	}
+	var query []string
+	if params := part["query"]; len(params.code) > 0 {
+		query = append(query, bracket("{", params.code, "}"))
+	}
+	for _, x := range p.params {
+		if x.isSpread() {
+			deep := x.style == "deepObject"
+			if deep {
+				query = append(query, p.use("spread", x.Name, quote(x.wire)))
+			} else {
+				query = append(query, p.use("spread", x.Name))
+			}
+			for k, v := range x.sample.(*value.Dict).All() {
+				if name := k.(string); v != nil && deep {
+					part["query"].sent.Put(x.wire+"["+name+"]", flat(v))
+				} else if v != nil {
+					part["query"].sent.Put(name, flat(v))
+				}
+			}
+		}
+	}
+	add := func(name, code string, v value.Value) {
+		args = append(args, name+" = "+code)
+		sent.Put(name, v)
+	}
+	if len(query) > 0 {
+		add("params", strings.Join(query, " | "), &part["query"].sent)
+	}
+	if headers := part["header"]; len(headers.code) > 0 {
+		add("headers", bracket("{", headers.code, "}"), &headers.sent)
+	}
+	switch body := part["body"]; {
+	case p.body == "":
+	case p.whole:
+		v, _ := body.sent.Get("body")
+		add(p.body, "body", v)
+	case p.body == "json" && slices.ContainsFunc(p.params, func(x param) bool { return x.in == "body" && !x.Required }):
+		add(p.body, p.use("given", bracket("{", body.code, "}")), &body.sent)
+	default:
+		add(p.body, bracket("{", body.code, "}"), &body.sent)
+	}
+	result := "answer"
+	if p.Method == "HEAD" {
+		result = "headers"
+	}
+	return p.use(result, bracket("http."+strings.ToLower(p.Method)+"(", args, ")")), sent
 }
 
-// A writer writes the script and the test of a tool.
-type writer struct {
-	*Operation
-	*plan
-	document *Document
-	options  *Options
-	secrets  map[string]string // the names of secrets by their security schemes
-	helpers  map[string]bool   // the functions of Lib that the script uses
+// isSpread reports whether the fields of a parameter are values of the query.
+func (x *param) isSpread() bool {
+	return x.in == "query" && x.style != "json" && x.Type.Name == tool.TypeObject
+}
+
+// address returns the URL as the script writes it, with parameters as parts of the path, and the one for the samples.
+func (p *plan) address(server string) (code, text string) {
+	var parts []string
+	fixed, at := server, 0
+	add := func(end int) {
+		if fixed += escapePath(p.Path[at:end]); fixed != "" {
+			parts = append(parts, quote(fixed))
+		}
+		text += fixed
+	}
+	for _, m := range pathParam().FindAllStringSubmatchIndex(p.Path, -1) {
+		add(m[0])
+		fixed, at = "", m[1]
+		x := p.params[slices.IndexFunc(p.params, func(x param) bool { return x.in == "path" && x.wire == p.Path[m[2]:m[3]] })]
+		values := []string{value.Display(x.sample)}
+		if x.Type.Name == tool.TypeArray {
+			values = texts(x.sample)
+			parts = append(parts, `",".join([`+p.use("segment", "v")+" for v in "+x.Name+"])")
+		} else {
+			parts = append(parts, p.use("segment", x.Name))
+		}
+		text += strings.Join(value.Map(values, func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }), ",")
+	}
+	add(len(p.Path))
+	return strings.Join(parts, " + "), text
+}
+
+// texts writes a value, or each one in a list, as text.
+func texts(v value.Value) []string {
+	if list, ok := v.(value.List); ok {
+		return value.Map(list, value.Display)
+	}
+	return []string{value.Display(v)}
+}
+
+// flat does what the function of Lib does.
+func flat(v value.Value) value.Value {
+	if list, ok := v.(value.List); ok {
+		return value.List(value.Map(list, func(v value.Value) value.Value { return value.Display(v) }))
+	}
+	return value.Display(v)
 }
 
 // use returns the call of a function of Lib.
-func (w *writer) use(name string, args ...string) string {
-	w.helpers[name] = true
+func (p *plan) use(name string, args ...string) string {
+	p.helpers[name] = true
 	return name + "(" + strings.Join(args, ", ") + ")"
 }
 
 // script writes the script.
-func (w *writer) script() string {
-	name := handler(w.Name)
-	call := w.call()
+func (p *plan) script(host, call string, r result) string {
+	name := scripts.Function(p.Name)
 	var b strings.Builder
-	fmt.Fprintf(&b, "\"\"\"%s, from %s.\n\nMade by cassidy tool import.\n\"\"\"\n\n", inDoc(w.Label(), 200), inDoc(w.options.From, 200))
-	loads := []string{quote("lib/" + LibName)}
-	for _, helper := range slices.Sorted(maps.Keys(w.helpers)) {
-		loads = append(loads, quote(helper))
-	}
-	b.WriteString(bracket("load(", loads, ")", "") + "\n\n")
+	fmt.Fprintf(&b, "\"\"\"%s, from %s.\n\nMade by cassidy tool import.\n\"\"\"\n\n", inDoc(p.Label(), 200), inDoc(p.doc.options.From, 200))
+	b.WriteString(bracket("load(", value.Map(append([]string{"lib/" + LibName}, slices.Sorted(maps.Keys(p.helpers))...), quote), ")") + "\n\n")
 	var signature []string
-	for _, p := range w.params {
-		text := p.name + ": " + p.kind.annotation()
-		switch {
-		case p.required:
-		case p.kind.fallback != nil:
-			text += " = " + literal(p.kind.fallback, "    ")
-		default:
+	for _, x := range p.params {
+		text := x.Name + ": " + annotation(x.Type)
+		if x.HasDefault && !x.Required {
+			text += " = " + indented(literal(x.Default))[4:]
+		} else if !x.Required {
 			text += " = None"
 		}
 		signature = append(signature, text)
 	}
-	if line := "def " + name + "(" + strings.Join(signature, ", ") + "):"; len(line) <= width {
+	returns := ":"
+	if r.annotation != "" {
+		returns = " -> " + r.annotation + ":"
+	}
+	if line := "def " + name + "(" + strings.Join(signature, ", ") + ")" + returns; len(line) <= width {
 		b.WriteString(line + "\n")
 	} else { // as cassidy fmt does it
-		b.WriteString("def " + name + "(\n        " + strings.Join(signature, ",\n        ") + "):\n")
+		b.WriteString("def " + name + "(\n        " + strings.Join(signature, ",\n        ") + ")" + returns + "\n")
 	}
-	w.docstring(&b)
-	b.WriteString("    return " + call + "\n\n")
-	b.WriteString(w.declaration(name))
+	b.WriteString(p.docstring(r.about) + indented("return "+call) + "\n\n" + p.declaration(name, host))
 	return b.String()
 }
 
 // docstring writes the docstring of the handler.
-func (w *writer) docstring(b *strings.Builder) {
+func (p *plan) docstring(returns string) string {
 	const indent = "    "
-	lines := wrap(sentence(inDoc(w.Summary, 120)), indent)
-	if about := inDoc(w.about, 1000); about != "" && about != inDoc(w.Summary, 1000) {
+	lines := wrap(sentence(inDoc(p.Summary, 120)), indent)
+	about := cmp.Or(p.spec.Text("description"), p.item.Text("description"))
+	if about = inDoc(about, 1000); about != "" && about != inDoc(p.Summary, 1000) {
 		lines = append(append(lines, ""), wrap(about, indent)...)
 	}
-	if len(w.params) > 0 {
+	if len(p.params) > 0 {
 		lines = append(lines, "", indent+"Args:")
 	}
-	for _, p := range w.params {
-		about := inDoc(p.kind.description(), 2*maxText)
+	for _, x := range p.params {
+		about := inDoc(x.Description, 2*maxText)
 		if about == "" || about[0] == '(' {
-			about = sentence(strings.TrimSpace("The " + strings.TrimSpace(strings.ReplaceAll(p.name, "_", " ")) + " " + about))
+			about = sentence(strings.TrimSpace("The " + strings.TrimSpace(strings.ReplaceAll(x.Name, "_", " ")) + " " + about))
 		}
-		part := wrap(p.name+": "+about, indent+"  ")
-		for i := range part {
-			if i > 0 {
-				part[i] = "  " + part[i]
-			}
-		}
-		lines = append(lines, part...)
-	}
-	if w.returns != "" {
-		lines = append(lines, "", indent+"Returns:")
-		lines = append(lines, wrap(sentence(inDoc(w.returns, 500)), indent+"  ")...)
-	}
-	lines[0] = indent + `"""` + strings.TrimLeft(lines[0], " ")
-	b.WriteString(strings.Join(lines, "\n") + "\n" + indent + "\"\"\"\n")
-}
-
-// call writes the request.
-func (w *writer) call() string {
-	const indent = "    "
-	fields := map[string][]string{} // query, header and body
-	merged := []string{}            // dicts that the query has, too
-	for _, p := range w.params {
-		add := func(text string) { fields[p.in] = append(fields[p.in], quote(p.wire)+": "+text) }
-		isList := p.kind.name == "array"
-		switch {
-		case p.in == "path" || p.in == "body":
-			if p.in == "body" {
-				add(p.name)
-			}
-		case p.style == "json":
-			add(w.use("encoded", p.name))
-		case p.style == "deepObject":
-			merged = append(merged, w.use("deep", quote(p.wire), p.name))
-		case p.kind.name == "object":
-			merged = append(merged, w.use("given", p.name))
-		case isList && (p.in == "header" || !p.explode):
-			add(w.use("joined", p.name, quote(p.separator())))
-		default:
-			add(p.name)
+		part := wrap(x.Name+": "+about, indent+"  ")
+		lines = append(lines, part[0])
+		for _, line := range part[1:] {
+			lines = append(lines, "  "+line)
 		}
 	}
-	headers := fields["header"]
-	query := fields["query"]
-	for _, k := range w.keys {
-		text := "secret(" + quote(w.secrets[k.scheme]) + ")"
-		if k.prefix != "" {
-			text = quote(k.prefix) + " + " + text
-		}
-		if k.in == "query" {
-			query = append(query, quote(k.name)+": "+text)
-		} else {
-			headers = append(headers, quote(k.name)+": "+text)
-		}
+	if returns != "" {
+		lines = append(append(lines, "", indent+"Returns:"), wrap(sentence(inDoc(returns, 500)), indent+"  ")...)
 	}
-	args := []string{w.address()}
-	if len(query) > 0 || len(merged) > 0 {
-		text := ""
-		if len(query) > 0 {
-			text = bracket("{", query, "}", indent+indent)
-		}
-		args = append(args, "params = "+strings.Join(slices.DeleteFunc(append([]string{text}, merged...), func(s string) bool { return s == "" }), " | "))
-	}
-	if w.mediaType != "" {
-		headers = append(headers, `"Content-Type": `+quote(w.mediaType))
-	}
-	if len(headers) > 0 {
-		args = append(args, "headers = "+bracket("{", headers, "}", indent+indent))
-	}
-	if w.body != "" {
-		args = append(args, w.body+" = "+w.sent(fields["body"]))
-	}
-	result := "answer"
-	if w.Method == "HEAD" {
-		result = "headers"
-	}
-	return w.use(result, bracket("http."+strings.ToLower(w.Method)+"(", args, ")", indent))
-}
-
-// separator returns what is between the items of a list in one value.
-func (p *param) separator() string {
-	return cmp.Or(map[string]string{"spaceDelimited": " ", "pipeDelimited": "|"}[p.style], ",")
-}
-
-// sent writes the body.
-func (w *writer) sent(fields []string) string {
-	if w.whole {
-		return "body"
-	}
-	text := bracket("{", fields, "}", "        ")
-	if w.body == "json" && slices.ContainsFunc(w.params, func(p param) bool { return p.in == "body" && !p.required }) {
-		return w.use("given", text)
-	}
-	return text
-}
-
-// address writes the URL, in which parameters are parts of the path.
-func (w *writer) address() string {
-	var parts []string
-	text := w.server
-	w.eachPart(func(fixed string) { text += fixed }, func(p *param) {
-		parts = append(parts, quote(text))
-		text = ""
-		if p.kind.name == "array" {
-			parts = append(parts, `",".join([`+w.use("segment", "v")+" for v in "+p.name+"])")
-		} else {
-			parts = append(parts, w.use("segment", p.name))
-		}
-	})
-	if text != "" {
-		parts = append(parts, quote(text))
-	}
-	return strings.Join(parts, " + ")
-}
-
-// eachPart goes through the parts of the path: fixed texts, and parameters.
-func (w *writer) eachPart(fixed func(text string), of func(p *param)) {
-	at := 0
-	for _, m := range pathParam().FindAllStringSubmatchIndex(w.Path, -1) {
-		name := w.Path[m[2]:m[3]]
-		i := slices.IndexFunc(w.params, func(p param) bool { return p.in == "path" && p.wire == name })
-		fixed(escapePath(w.Path[at:m[0]]))
-		of(&w.params[i])
-		at = m[1]
-	}
-	fixed(escapePath(w.Path[at:]))
+	return indent + `"""` + strings.TrimLeft(strings.Join(lines, "\n"), " ") + "\n" + indent + "\"\"\"\n"
 }
 
 // declaration writes the declaration of the tool.
-func (w *writer) declaration(name string) string {
-	fields := []string{name}
-	put := func(name, text string) { fields = append(fields, name+" = "+text) }
-	if name != w.Name {
-		put("name", quote(w.Name))
+func (p *plan) declaration(name, host string) string {
+	list := []string{name}
+	put := func(name, text string) { list = append(list, name+" = "+text) }
+	if name != p.Name {
+		put("name", quote(p.Name))
 	}
-	put("group", quote(w.document.Group))
-	hints := []string{`"open_world": True`}
-	switch w.Method {
-	case "GET", "HEAD":
-		hints = append([]string{`"read_only": True`}, hints...)
-	case "PUT", "DELETE":
-		hints = append([]string{`"idempotent": True`}, hints...)
+	put("group", quote(p.doc.Group))
+	hints := map[string]string{"GET": "read_only", "HEAD": "read_only", "PUT": "idempotent", "DELETE": "idempotent"}
+	if hint := hints[p.Method]; hint != "" {
+		put("hints", `{"`+hint+`": True, "open_world": True}`)
+	} else {
+		put("hints", `{"open_world": True}`)
 	}
-	put("hints", bracket("{", hints, "}", "    "))
-	needs := []string{quote("http." + strings.ToLower(w.Method) + ":" + w.host)}
-	for _, k := range w.keys {
-		needs = append(needs, quote("secret:"+w.secrets[k.scheme]+"@"+w.host))
+	needs := []string{"http." + strings.ToLower(p.Method) + ":" + host}
+	for _, k := range p.keys {
+		needs = append(needs, "secret:"+k.secret+"@"+host)
 	}
-	put("needs", bracket("[", slices.Compact(needs), "]", "    "))
+	put("needs", bracket("[", value.Map(slices.Compact(needs), quote), "]"))
 	var params []string
-	for _, p := range w.params {
-		if f := p.kind.fields("            "); len(f) > 0 {
-			params = append(params, quote(p.name)+": "+bracket("param(", f, ")", "        "))
+	for _, x := range p.params {
+		if fields := fieldsOf(x.Type); len(fields) > 0 {
+			params = append(params, quote(x.Name)+": "+bracket("param(", fields, ")"))
 		}
 	}
 	if len(params) > 0 {
-		put("params", bracket("{", params, "}", "    "))
+		put("params", bracket("{", params, "}"))
 	}
-	var tags []any
-	for _, tag := range w.Tags[:min(len(w.Tags), 5)] {
-		tags = append(tags, tag)
+	if len(p.Tags) > 0 {
+		put("tags", bracket("[", value.Map(p.Tags[:min(len(p.Tags), 5)], quote), "]"))
 	}
-	if len(tags) > 0 {
-		put("tags", literal(tags, "    "))
-	}
-	if w.deprecated {
+	if p.spec.Bool("deprecated") {
 		put("deprecated", quote("The document of the API says that this operation is deprecated."))
 	}
+	return "tool(\n" + indented(strings.Join(list, ",\n")) + ",\n)\n"
+}
+
+// test writes the tests: what is sent, and what is returned.
+func (p *plan) test(sent *value.Dict, r result) string {
 	var b strings.Builder
-	b.WriteString("tool(\n")
-	for _, f := range fields {
-		b.WriteString("    " + f + ",\n")
+	fmt.Fprintf(&b, "# The server and the secret are fakes: cassidy test %s\n", p.Name)
+	def := func(name, body string) { b.WriteString("def " + name + "(t):\n" + indented(body) + "\n\n") }
+	secrets := &value.Dict{}
+	for _, k := range p.keys {
+		secrets.Put(k.secret, "a-value-for-tests")
 	}
-	return b.String() + ")\n"
+	if secrets.Len() > 0 {
+		def("setup", "t.secret("+literal(secrets)+")")
+	}
+	call := []string{quote(p.Name)}
+	for _, x := range p.params {
+		call = append(call, x.Name+" = "+literal(x.sample))
+	}
+	def("call", "return "+bracket("t.call(", call, ")"))
+	answer := value.NewDict("status", p.status)
+	if r.answer != nil && p.Method != "HEAD" {
+		answer.Put(cmp.Or(r.field, "json"), r.answer)
+	}
+	test := `t.http({"*": ` + literal(answer) + "})\n"
+	if p.Method == "HEAD" {
+		test += "call(t)\n"
+	} else {
+		test += "t.eq(call(t), " + literal(r.answer) + ")\n"
+	}
+	effect := value.NewDict("func", "http."+strings.ToLower(p.Method), "args", sent, "tool", p.Name)
+	def("test_call", test+"t.eq(t.effects(\"http\"), "+literal(value.List{effect})+")")
+	missing, match := "", "404"
+	if p.Method != "HEAD" {
+		missing, match = `, "json": {"message": "no such thing"}`, "404.*no such thing"
+	}
+	def("test_error", `t.http({"*": {"status": 404`+missing+"}})\nt.fails(lambda: call(t), match = "+quote(match)+")")
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -21,13 +21,13 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := &Options{From: "petstore.yaml"}
-	d, err := Read(string(text), o)
+	d, err := Read(t.Context(), string(text), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	usable := slices.DeleteFunc(slices.Clone(d.Operations), func(op *Operation) bool { return op.LeftOut != "" })
-	tools, lib, err := Tools(d, usable, o)
-	if err != nil || !lib {
+	tools, err := Tools(d, usable)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
@@ -35,7 +35,7 @@ func TestScripts(t *testing.T) {
 		if tool.Name != "list_pets" && tool.Name != "replace_pet" {
 			continue
 		}
-		fmt.Fprintf(&b, "-- %s.star --\n%s-- %[1]s_test.star --\n%s", tool.Name, tool.Script, tool.Test)
+		fmt.Fprintf(&b, "-- %s.star --\n%s-- %[1]s_test.star --\n%[3]s", tool.Name, tool.Script, tool.Test)
 	}
 	const golden = "testdata/petstore.golden"
 	if *update {
@@ -77,12 +77,12 @@ func TestServers(t *testing.T) {
 	} {
 		text := "openapi: 3.0.0\ninfo: {title: A, version: '1'}\nservers: " + c.servers + "\npaths:\n" + get
 		o := &Options{Server: c.option, Base: c.base}
-		d, err := Read(text, o)
+		d, err := Read(t.Context(), text, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = Tools(d, d.Operations, o)
-		if got := d.Operations[0].plan.server; err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+		got, _, err := d.plan(d.Operations[0], maxSchemas).server()
+		if err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("servers %s: %q, %v; want %q", c.servers, got, err, c.want)
 		}
 	}
@@ -90,11 +90,11 @@ func TestServers(t *testing.T) {
 
 func TestTooMany(t *testing.T) {
 	t.Parallel()
-	d, err := Read(document(get), &Options{})
+	d, err := Read(t.Context(), document(get), &Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Tools(d, slices.Repeat(d.Operations, 201), &Options{}); err == nil || !strings.Contains(err.Error(), "the limit is 200") {
+	if _, err := Tools(d, slices.Repeat(d.Operations, 201)); err == nil || !strings.Contains(err.Error(), "the limit is 200") {
 		t.Errorf("201 tools: %v", err)
 	}
 }

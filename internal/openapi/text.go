@@ -1,9 +1,6 @@
 package openapi
 
 import (
-	"fmt"
-	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,34 +9,22 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
-	"github.com/cassidy-run/cassidy/scripts"
 )
 
 // quote writes a string as a literal of a script. Characters that cannot be seen are escaped.
 func quote(text string) string {
-	quoted := strconv.Quote(strings.ToValidUTF8(text, "\ufffd"))
-	if !strings.ContainsFunc(quoted, value.IsInvisible) {
+	text = strings.ToValidUTF8(text, "\ufffd")
+	if quoted := strconv.Quote(text); !strings.ContainsFunc(quoted, value.IsInvisible) {
 		return quoted
 	}
-	var b strings.Builder
-	for _, r := range quoted {
-		switch {
-		case r == ' ' || !value.IsInvisible(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
+	return strconv.QuoteToASCII(text)
 }
 
-// width is how long a line of a script is at most, where it can be broken.
-const width = 100
+// width is how long a line of a script is, where it can be broken.
+const width = 92
 
-// literal writes a value of JSON as a literal of a script, on one line if there is room for it.
-func literal(v any, indent string) string {
+// literal writes a value of JSON as a literal of a script.
+func literal(v value.Value) string {
 	switch v := v.(type) {
 	case nil:
 		return "None"
@@ -47,52 +32,33 @@ func literal(v any, indent string) string {
 		return map[bool]string{true: "True", false: "False"}[v]
 	case string:
 		return quote(v)
-	case float64:
-		return number(v)
-	case []any:
-		items := make([]string, len(v))
-		for i, item := range v {
-			items[i] = literal(item, indent+"    ")
-		}
-		return bracket("[", items, "]", indent)
-	case map[string]any:
+	case value.List:
+		return bracket("[", value.Map(v, literal), "]")
+	case *value.Dict:
 		var items []string
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			items = append(items, quote(key)+": "+literal(v[key], indent+"    "))
+		for k, item := range v.All() {
+			items = append(items, literal(k)+": "+literal(item))
 		}
-		return bracket("{", items, "}", indent)
+		return bracket("{", items, "}")
 	}
-	return literal(fmt.Sprint(v), indent) // JSON has no other values
-}
-
-// number writes a number, as an integer if it is one.
-func number(f float64) string {
-	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
-		return strconv.FormatInt(int64(f), 10)
-	}
-	return strconv.FormatFloat(f, 'g', -1, 64)
+	return value.Display(v)
 }
 
 // bracket writes a list of items on one line, or on a line each.
-func bracket(open string, items []string, end, indent string) string {
+func bracket(open string, items []string, end string) string {
 	line := open + strings.Join(items, ", ") + end
-	if len(indent)+len(line) <= width && !strings.Contains(line, "\n") {
+	if len(line) <= width && !strings.Contains(line, "\n") {
 		return line
 	}
-	var b strings.Builder
-	b.WriteString(open + "\n")
-	for _, item := range items {
-		b.WriteString(indent + "    " + item + ",\n")
-	}
-	return b.String() + indent + end
+	return open + "\n" + indented(strings.Join(items, ",\n")) + ",\n" + end
 }
+
+// indented indents all lines of a text.
+func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
 
 // oneLine returns a text on one line, without what cannot be seen, and with at most so many characters.
 func oneLine(text string, most int) string {
 	const enough = 4 // bytes of a character
-	if len(text) > enough*most+1000 {
-		text = text[:enough*most+1000]
-	}
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -101,12 +67,18 @@ func oneLine(text string, most int) string {
 			return -1
 		}
 		return r
-	}, text)
+	}, text[:min(len(text), enough*most+1000)])
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > most {
 		text = strings.TrimSpace(string(runes[:most-1])) + "…"
 	}
 	return text
+}
+
+// firstLine returns the first line of a text.
+func firstLine(text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return first
 }
 
 // inDoc returns a text as a part of a docstring, on one line.
@@ -128,18 +100,16 @@ func wrap(text, indent string) []string {
 	line := ""
 	for word := range strings.FieldsSeq(text) {
 		if line != "" && len(indent)+len(line)+1+len(word) > width {
-			lines, line = append(lines, indent+line), ""
+			lines, line = append(lines, line), ""
 		}
-		if line != "" {
-			line += " "
-		}
-		line += word
+		line = strings.TrimLeft(line+" "+word, " ")
 	}
-	lines = append(lines, indent+line)
+	lines = append(lines, line)
 	for i, line := range lines {
-		if head, ok := strings.CutSuffix(line, ":"); ok && !strings.Contains(strings.TrimSpace(head), " ") {
-			lines[i] = head
+		if head, ok := strings.CutSuffix(line, ":"); ok && !strings.Contains(head, " ") {
+			line = head
 		}
+		lines[i] = indent + line
 	}
 	return lines
 }
@@ -150,8 +120,7 @@ func identifier(name string) string {
 	runes := []rune(name[:min(len(name), 400)])
 	gap := false
 	for i, r := range runes {
-		isWord := r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r))
-		if !isWord {
+		if r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 			gap = true
 			continue
 		}
@@ -182,14 +151,30 @@ func uniqueName(name string, taken map[string]bool) string {
 	return free
 }
 
-// handler returns the name of the function of a tool.
-func handler(name string) string { return scripts.Function(name) }
+// toolName returns the name of the tool of an operation: its operationId, or else its method and path.
+func toolName(prefix string, op *Operation) string {
+	name := identifier(op.ID)
+	if name == "" {
+		name = identifier(op.Method + " " + op.Path)
+	}
+	if prefix = identifier(prefix); prefix != "" && !strings.HasPrefix(name, prefix+"_") {
+		name = prefix + "_" + name
+	}
+	if name[0] < 'a' || name[0] > 'z' {
+		name = "call_" + name
+	}
+	name = cutName(name, tool.MaxName)
+	if strings.HasSuffix(name, "_test") { // the file would be one with tests
+		name = cutName(name, tool.MaxName-len("_call")) + "_call"
+	}
+	return name
+}
 
 // reserved are the names that a parameter of a script must not have: keywords of Starlark, what the script uses, and the
 // parameter that the host sets.
 var reserved = strings.Fields(`and as assert async await break class continue def del elif else except finally for from global
 	if import in is lambda load nonlocal not or pass raise return try while with yield
-	http secret answer deep encoded given headers joined segment working_dir`)
+	http secret answer encoded flat given headers joined segment spread working_dir`)
 
 // paramName returns the name of a parameter that is not taken, and takes it.
 func paramName(wire string, taken map[string]bool) string {

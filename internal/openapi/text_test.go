@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 func TestLiterals(t *testing.T) {
@@ -16,8 +18,8 @@ func TestLiterals(t *testing.T) {
 			t.Errorf("quote(%q) = %s, want %s", text, got, want)
 		}
 	}
-	got := literal(map[string]any{"b": []any{1.0, 1.5, true, nil, 1e20}, "a": "x"}, "")
-	if want := `{"a": "x", "b": [1, 1.5, True, None, 1e+20]}`; got != want {
+	got := literal(value.NewDict("b", value.List{int64(1), 1.5, true, nil, 1e20}, "a", "x"))
+	if want := `{"b": [1, 1.5, True, None, 100000000000000000000.0], "a": "x"}`; got != want {
 		t.Errorf("literal: %s, want %s", got, want)
 	}
 	for text, want := range map[string]string{

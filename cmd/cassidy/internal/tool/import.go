@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"net/url"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -64,7 +62,6 @@ type importing struct {
 }
 
 func (c *command) importTools(ctx *cli.Context, h *host.Host) error {
-	source := ctx.Args().First()
 	i := &importing{command: c, ctx: ctx, host: h, leftOut: value.List{}, options: &openapi.Options{
 		Server: ctx.String("server"), Secret: ctx.String("secret"), Name: ctx.String("name"),
 	}}
@@ -78,15 +75,15 @@ func (c *command) importTools(ctx *cli.Context, h *host.Host) error {
 			return err
 		}
 	}
-	if err := i.read(source); err != nil {
+	if err := i.read(ctx.Args().First()); err != nil {
 		return err
-	}
-	if ctx.Bool("list") {
-		return i.list()
 	}
 	chosen, err := i.choose()
 	if err != nil || len(chosen) == 0 {
 		return err
+	}
+	if ctx.Bool("list") {
+		return i.list(chosen)
 	}
 	tools, drafts, err := i.make(chosen)
 	if err != nil {
@@ -106,45 +103,26 @@ func (c *command) importTools(ctx *cli.Context, h *host.Host) error {
 func (i *importing) read(source string) error {
 	var text []byte
 	var err error
+	i.options.From = filepath.Base(source)
 	if u, _ := url.Parse(source); u != nil && len(u.Scheme) > 1 && strings.Contains(source, "://") { // C: is a drive
 		text, err = web.Fetch(i.ctx.Context, source, openapi.MaxSize)
 		u.User, u.RawQuery, u.Fragment = nil, "", "" // which may hold a key
 		i.options.From, i.options.Base = u.String(), u.String()
-	} else {
-		i.options.From = filepath.Base(source)
-		text, err = ui.ReadRegular(source, openapi.MaxSize)
-		if err != nil {
-			e := value.Errorf(value.KindOf(err), "read %s: %w", source, err)
-			if value.KindOf(err) == value.Limit {
-				e = e.WithHint("import a document of at most %d MB; a bundler can remove what is not used", openapi.MaxSize>>20)
-			}
-			return e
+	} else if text, err = ui.ReadRegular(source, openapi.MaxSize); err != nil {
+		e := value.Errorf(value.KindOf(err), "read %s: %w", source, err)
+		if e.Kind == value.Limit {
+			e = e.WithHint("import a document of at most %d MB; a bundler can remove what is not used", openapi.MaxSize>>20)
 		}
+		err = e
 	}
 	if err != nil {
 		return err
 	}
-	read := make(chan error, 1)
-	go func() { // a document can be such that this takes long
-		var err error
-		i.doc, err = openapi.Read(string(text), i.options)
-		read <- err
-	}()
-	select {
-	case err = <-read:
-	case <-i.ctx.Context.Done():
-		return i.ctx.Context.Err()
-	case <-time.After(maxReading):
-		err = value.Errorf(value.Limit, "the document takes longer than %v to read", maxReading)
-	}
-	if err != nil {
+	if i.doc, err = openapi.Read(i.ctx.Context, string(text), i.options); err != nil {
 		return folder.FileError(err, source)
 	}
 	return nil
 }
-
-// maxReading bounds the time for which a document is read: more than a large one takes on a slow machine.
-const maxReading = 3 * time.Minute
 
 // A listed is an operation as --list --json prints it.
 type listed struct {
@@ -158,15 +136,8 @@ type listed struct {
 	LeftOut     string   `json:"left_out,omitempty"`
 }
 
-// list prints the operations. There may be more of them than a value of a script can have.
-func (i *importing) list() error {
-	operations := i.doc.Operations
-	if names, tags := i.ctx.StringSlice("operation"), app.Words(i.ctx.StringSlice("tag")); len(names)+len(tags) > 0 {
-		var err error
-		if operations, err = i.named(names, tags); err != nil {
-			return err
-		}
-	}
+// list prints operations. There may be more of them than a value of a script can have.
+func (i *importing) list(operations []*openapi.Operation) error {
 	if !i.JSON {
 		i.table(operations, false)
 		return nil
@@ -203,111 +174,73 @@ func (i *importing) table(operations []*openapi.Operation, numbers bool) {
 	i.PrintTable(t)
 }
 
-// choose returns the operations that the flags name, or that a person chooses. Those that cannot become tools are reported.
-func (i *importing) choose() (chosen []*openapi.Operation, err error) {
-	names, tags := i.ctx.StringSlice("operation"), app.Words(i.ctx.StringSlice("tag"))
-	chosen = i.doc.Operations
+// choose returns the operations that the flags name, or that a person chooses.
+func (i *importing) choose() ([]*openapi.Operation, error) {
+	named := i.ctx.IsSet("operation") || i.ctx.IsSet("tag")
 	switch {
-	case i.ctx.Bool("all") && len(names)+len(tags) > 0:
+	case named && i.ctx.Bool("all"):
 		return nil, value.Errorf(value.Invalid, "--all, and --operation or --tag, are mutually exclusive").WithHint("omit --all")
-	case i.ctx.Bool("all"):
-	case len(names)+len(tags) > 0:
-		if chosen, err = i.named(names, tags); err != nil {
-			return nil, err
-		}
+	case named:
+		return i.named()
+	case i.ctx.Bool("all") || i.ctx.Bool("list"):
+		return i.doc.Operations, nil
 	case !i.Asks(i.In):
-		return nil, value.Errorf(value.Invalid, "choose operations with --operation, --tag or --all: no terminal is available to ask").
-			WithHint("list them: cassidy tool import FILE --openapi --list")
-	default:
-		if chosen, err = i.ask(i.ctx.Context); err != nil {
-			return nil, err
-		}
-		if len(chosen) == 0 {
-			i.Note("nothing was imported")
-			return nil, nil
-		}
+		return nil, value.Errorf(value.Invalid, "choose operations with --operation, --tag or --all: no terminal is available to ask").WithHint(hintList)
 	}
-	var usable []*openapi.Operation
-	for _, op := range chosen {
-		if why := i.problem(op); why != "" {
-			i.leave(op, why)
-		} else {
-			usable = append(usable, op)
-		}
-	}
-	if len(usable) == 0 {
-		return nil, value.Errorf(value.Invalid, "nothing was imported: no chosen operation can become a tool").WithHint("list the operations: cassidy tool import FILE --openapi --list")
-	}
-	return usable, nil
+	return i.ask()
 }
 
-// leave reports that an operation does not become a tool.
-func (i *importing) leave(op *openapi.Operation, why string) {
-	i.leftOut = append(i.leftOut, value.NewDict("operation", op.Label(), "name", op.Name, "reason", why))
-	i.Warn("left out %s: %s", op.Label(), why)
-}
+const hintList = "list the operations: cassidy tool import FILE --openapi --list"
 
-// problem says why an operation cannot become a tool here.
-func (i *importing) problem(op *openapi.Operation) string {
-	if op.LeftOut != "" {
-		return op.LeftOut
-	}
-	switch t, err := i.host.Tool(op.Name); {
-	case err != nil || t.Location == tool.Project:
-	case t.Location == tool.Builtin:
-		return "a built-in tool has the name " + op.Name + "; add --name PREFIX"
-	default:
-		return "another tool has the name " + op.Name + "; add --name PREFIX"
-	}
-	return ""
-}
-
-// named returns the operations with some names or tags.
-func (i *importing) named(names, tags []string) (chosen []*openapi.Operation, err error) {
+// named returns the operations that the flags name.
+func (i *importing) named() ([]*openapi.Operation, error) {
 	wanted := map[*openapi.Operation]bool{}
-	for _, name := range names {
-		var found []*openapi.Operation
-		var known []string
-		for _, op := range i.doc.Operations {
-			known = append(known, op.Name, op.ID, op.Label())
-			if name = strings.TrimSpace(name); name == op.ID || name == op.Name || strings.EqualFold(name, op.Label()) {
-				found = append(found, op)
-			}
-		}
+	for _, name := range i.ctx.StringSlice("operation") {
+		found := i.find(func(op *openapi.Operation) bool { return isNamed(op, strings.TrimSpace(name)) })
 		switch {
 		case len(found) == 0:
-			return nil, value.Errorf(value.Invalid, "the document has no operation %q%s", value.Clean(name, 100), value.DidYouMean(name, known)).
-				WithHint("list the operations: cassidy tool import FILE --openapi --list")
+			var known []string
+			for _, op := range i.doc.Operations {
+				known = append(known, op.Name, op.ID, op.Label())
+			}
+			return nil, value.Errorf(value.Invalid, "the document has no operation %q%s", value.Clean(name, 100), value.DidYouMean(name, known)).WithHint(hintList)
 		case len(found) > 1:
 			return nil, value.Errorf(value.Invalid, "the document has %d operations %q", len(found), value.Clean(name, 100)).
 				WithHint("choose by the name of the tool, or by method and path, such as --operation %q", found[0].Label())
 		}
 		wanted[found[0]] = true
 	}
-	for _, tag := range tags {
-		some := false
-		for _, op := range i.doc.Operations {
-			if slices.Contains(op.Tags, tag) {
-				wanted[op], some = true, true
-			}
-		}
-		if !some {
+	for _, tag := range app.Words(i.ctx.StringSlice("tag")) {
+		found := i.find(func(op *openapi.Operation) bool { return slices.Contains(op.Tags, tag) })
+		if len(found) == 0 {
 			return nil, value.Errorf(value.Invalid, "the document has no operation with the tag %q", value.Clean(tag, 100)).
 				WithHint("list the operations: cassidy --json tool import FILE --openapi --list")
 		}
+		for _, op := range found {
+			wanted[op] = true
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(i.doc.Operations), func(op *openapi.Operation) bool { return !wanted[op] }), nil
+	return i.find(func(op *openapi.Operation) bool { return wanted[op] }), nil
+}
+
+func isNamed(op *openapi.Operation, name string) bool {
+	return name == op.ID || name == op.Name || strings.EqualFold(name, op.Label())
+}
+
+// find returns some of the operations.
+func (i *importing) find(is func(op *openapi.Operation) bool) []*openapi.Operation {
+	return slices.DeleteFunc(slices.Clone(i.doc.Operations), func(op *openapi.Operation) bool { return !is(op) })
 }
 
 // maxListed is how many operations a person can choose from by number.
 const maxListed = 500
 
 // ask lists the operations, and asks for some of them.
-func (i *importing) ask(ctx context.Context) ([]*openapi.Operation, error) {
-	operations := slices.DeleteFunc(slices.Clone(i.doc.Operations), func(op *openapi.Operation) bool { return op.LeftOut != "" })
+func (i *importing) ask() ([]*openapi.Operation, error) {
+	operations := i.find(func(op *openapi.Operation) bool { return op.LeftOut == "" })
 	if len(operations) > maxListed {
 		return nil, value.Errorf(value.Invalid, "the document has %d operations, too many to choose from here", len(operations)).
-			WithHint("choose with --operation or --tag; list them: cassidy tool import FILE --openapi --list")
+			WithHint("choose with --operation or --tag; " + hintList)
 	}
 	i.table(operations, true)
 	if left := len(i.doc.Operations) - len(operations); left > 0 {
@@ -320,11 +253,14 @@ func (i *importing) ask(ctx context.Context) ([]*openapi.Operation, error) {
 		}
 		in.PrintLines(s.Message(draw.Asks, s.Paint(draw.Bold, "Which operations?")))
 		in.Print(s.Prompt("numbers such as 1 3-5", "names", "all", "Enter none"))
-		line, err := in.ReadLine(ctx)
+		line, err := in.ReadLine(i.ctx.Context)
 		if err != nil {
-			return nil, ctx.Err()
+			return nil, i.ctx.Err()
 		}
 		chosen, wrong := pick(operations, line)
+		if wrong == "" && len(chosen) == 0 {
+			i.Note("nothing was imported")
+		}
 		if wrong == "" {
 			return chosen, nil
 		}
@@ -334,7 +270,6 @@ func (i *importing) ask(ctx context.Context) ([]*openapi.Operation, error) {
 
 // pick returns the operations that a line names, by numbers, ranges of numbers or names. wrong is a word that names none.
 func pick(operations []*openapi.Operation, line string) (chosen []*openapi.Operation, wrong string) {
-	wanted := map[int]bool{}
 	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' }) {
 		from, to, isRange := strings.Cut(word, "-")
 		if !isRange {
@@ -342,7 +277,7 @@ func pick(operations []*openapi.Operation, line string) (chosen []*openapi.Opera
 		}
 		first, err := strconv.Atoi(from)
 		last, err2 := strconv.Atoi(to)
-		switch at := slices.IndexFunc(operations, func(op *openapi.Operation) bool { return word == op.Name || word == op.ID }); {
+		switch at := slices.IndexFunc(operations, func(op *openapi.Operation) bool { return isNamed(op, word) }); {
 		case word == "all":
 			first, last = 1, len(operations)
 		case at >= 0:
@@ -350,57 +285,65 @@ func pick(operations []*openapi.Operation, line string) (chosen []*openapi.Opera
 		case err != nil || err2 != nil || first < 1 || first > last || last > len(operations):
 			return nil, word
 		}
-		for n := first; n <= last; n++ {
-			wanted[n-1] = true
-		}
-	}
-	for n, op := range operations {
-		if wanted[n] {
-			chosen = append(chosen, op)
+		for _, op := range operations[first-1 : last] {
+			if !slices.Contains(chosen, op) {
+				chosen = append(chosen, op)
+			}
 		}
 	}
 	return chosen, ""
 }
 
-// make makes the files. Each script is read as a tool first, so that none is written which is not one.
+// make makes the files, and reports the operations that cannot become tools. Each script is read as a tool first, so that none
+// is written which is not one.
 func (i *importing) make(chosen []*openapi.Operation) (tools []openapi.Tool, drafts []scaffold.Draft, err error) {
-	list, lib, err := openapi.Tools(i.doc, chosen, i.options)
+	leave := func(op *openapi.Operation, why string) bool {
+		if why != "" {
+			i.leftOut = append(i.leftOut, value.NewDict("operation", op.Label(), "name", op.Name, "reason", why))
+			i.Warn("left out %s: %s", op.Label(), why)
+		}
+		return why != ""
+	}
+	made, err := openapi.Tools(i.doc, slices.DeleteFunc(slices.Clone(chosen), func(op *openapi.Operation) bool { return leave(op, i.problem(op)) }))
 	if err != nil {
 		return nil, nil, err
 	}
-	libName := "lib/" + openapi.LibName
-	for _, t := range list {
-		_, err := i.host.Describe(i.ctx.Context, tool.Script{Name: t.Name, Path: t.Name + ".star", Source: t.Script, Libs: map[string]string{libName: openapi.Lib}})
+	lib := scaffold.Draft{Name: "lib/" + openapi.LibName, Text: openapi.Lib}
+	for _, t := range made {
+		_, err := i.host.Describe(i.ctx.Context, tool.Script{Name: t.Name, Path: t.Name + ".star", Source: t.Script, Libs: map[string]string{lib.Name: lib.Text}})
 		if err != nil {
-			i.leave(t.Operation, "its script would be invalid: "+value.ErrorOf(err, value.Invalid).Message())
+			leave(t.Operation, "its script would be invalid: "+value.ErrorOf(err, value.Invalid).Message())
 			continue
 		}
 		tools = append(tools, t)
 		drafts = append(drafts, scaffold.Draft{Name: t.Name + ".star", Text: t.Script}, scaffold.Draft{Name: t.Name + "_test.star", Text: t.Test})
 	}
 	if len(tools) == 0 {
-		return nil, nil, value.Errorf(value.Invalid, "nothing was imported: no chosen operation can become a tool")
+		return nil, nil, value.Errorf(value.Invalid, "nothing was imported: no chosen operation can become a tool").WithHint(hintList)
 	}
-	if lib {
-		drafts = append(drafts, scaffold.Draft{Name: libName, Text: openapi.Lib})
+	return tools, append(drafts, lib), nil
+}
+
+// problem says why an operation cannot become a tool here.
+func (i *importing) problem(op *openapi.Operation) string {
+	t, err := i.host.Tool(op.Name)
+	switch {
+	case op.LeftOut != "" || err != nil || t.Location == tool.Project:
+		return op.LeftOut
+	case t.Location == tool.Builtin:
+		return "a built-in tool has the name " + op.Name + "; add --name PREFIX"
 	}
-	return tools, drafts, nil
+	return "another tool has the name " + op.Name + "; add --name PREFIX"
 }
 
 // print prints the files.
 func (i *importing) print(tools []openapi.Tool, drafts []scaffold.Draft) error {
 	if i.JSON {
-		files := ui.Map(drafts, func(d scaffold.Draft) value.Value {
+		return i.PrintJSON(value.NewDict("tools", toolList(tools), "left_out", i.leftOut, "files", ui.Map(drafts, func(d scaffold.Draft) value.Value {
 			return value.NewDict("path", folder.ToolsDir+"/"+d.Name, "text", d.Text)
-		})
-		return i.PrintJSON(value.NewDict("tools", toolList(tools), "files", value.List(files), "left_out", i.leftOut))
+		})))
 	}
-	for n, d := range drafts {
-		if n > 0 {
-			i.PrintData("\n")
-		}
-		i.PrintData("# " + folder.ToolsDir + "/" + d.Name + "\n" + d.Text)
-	}
+	i.PrintData(strings.Join(ui.Map(drafts, func(d scaffold.Draft) string { return "# " + folder.ToolsDir + "/" + d.Name + "\n" + d.Text }), "\n"))
 	return nil
 }
 
@@ -424,11 +367,11 @@ func (i *importing) review(tools []openapi.Tool, written []scaffold.ToolFile) er
 	}
 	slices.Sort(secrets)
 	secrets = slices.Compact(secrets)
+	with := ""
+	if len(secrets) > 0 {
+		with = ", with the secret " + strings.Join(secrets, " or ")
+	}
 	for _, name := range slices.Sorted(maps.Keys(methods)) {
-		with := ""
-		if len(secrets) > 0 {
-			with = ", with the secret " + strings.Join(secrets, " or ")
-		}
 		i.Note("they send %s to %s%s", ui.Join(slices.Compact(slices.Sorted(slices.Values(methods[name])))), name, with)
 	}
 	trusted, err := i.trust(written)
