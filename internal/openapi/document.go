@@ -8,7 +8,6 @@ package openapi
 import (
 	"cmp"
 	"context"
-	"iter"
 	"net/url"
 	"slices"
 	"strconv"
@@ -39,10 +38,11 @@ type Options struct {
 // A Document is an OpenAPI document whose operations can become tools. It is read as it is, without a type for each of its
 // objects: the keywords that matter are few, and those of OpenAPI 3.0 and 3.1 differ.
 type Document struct {
-	Title, Version string
-	Servers        []string
-	Group          string
-	Operations     []*Operation // sorted by path and method
+	Title      string       `json:"title"`
+	Version    string       `json:"version"`
+	Group      string       `json:"group"`
+	Servers    []string     `json:"servers"`
+	Operations []*Operation `json:"operations"` // sorted by path and method
 
 	root    *value.Dict
 	options *Options
@@ -51,13 +51,14 @@ type Document struct {
 
 // An Operation is one operation of a document.
 type Operation struct {
-	Method, Path string
-	ID           string // the operationId, or ""
-	Name         string // of its tool
-	Summary      string
-	Tags         []string
-	LeftOut      string   // why it cannot become a tool, or ""
-	Notes        []string // what the tool does not have
+	Name    string   `json:"name"` // of its tool
+	Method  string   `json:"method"`
+	Path    string   `json:"path"`
+	ID      string   `json:"operation_id,omitempty"`
+	Summary string   `json:"summary"`
+	Tags    []string `json:"tags,omitempty"`
+	Notes   []string `json:"notes,omitempty"`    // what the tool does not have
+	LeftOut string   `json:"left_out,omitempty"` // why it cannot become a tool, or ""
 
 	item, spec *value.Dict // the path item, and the operation in it
 	keys       []key
@@ -75,19 +76,13 @@ func Read(ctx context.Context, text string, o *Options) (*Document, error) {
 	if err := checkVersion(root); err != nil {
 		return nil, err
 	}
-	d := &Document{root: root, options: o}
+	d := &Document{Servers: []string{}, root: root, options: o}
 	info := d.object(root, "info")
 	d.Title, d.Version = oneLine(info.Text("title"), 80), oneLine(info.Text("version"), 40)
 	for _, s := range d.list(root, "servers") {
 		d.Servers = append(d.Servers, oneLine(s.Text("url"), 200))
 	}
-	d.Group = identifier(o.Name)
-	if d.Group == "" {
-		d.Group = strings.Trim(strings.TrimSuffix(cutName(identifier(d.Title), 40), "_api"), "_")
-	}
-	if d.Group == "" {
-		d.Group = "api"
-	}
+	d.Group = cmp.Or(identifier(o.Name), strings.Trim(strings.TrimSuffix(cutName(identifier(d.Title), 40), "_api"), "_"), "api")
 	taken := map[string]bool{}
 	paths := d.object(root, "paths")
 	for _, path := range sortedKeys(paths) {
@@ -244,8 +239,7 @@ func (d *Document) resolve(v value.Value, left *int) (value.Value, error) {
 // object returns the object in a field, or nil.
 func (d *Document) object(o *value.Dict, name string) *value.Dict {
 	v, _ := o.Get(name)
-	found, _, err := d.follow(v)
-	d.note(name, err)
+	found, _ := d.read(name, v)
 	return found
 }
 
@@ -254,35 +248,23 @@ func (d *Document) list(o *value.Dict, name string) (list []*value.Dict) {
 	v, _ := o.Get(name)
 	items, ok := v.(value.List)
 	if !ok && v != nil {
-		d.note(name, value.Errorf(value.Invalid, "should be a list but is %s", oneLine(value.Display(v), 60)))
+		items = value.List{v} // which is reported, unless it is an object
 	}
 	for _, item := range items {
-		found, _, err := d.follow(item)
-		d.note(name, err)
-		if found != nil {
+		if found, _ := d.read(name, item); found != nil {
 			list = append(list, found)
 		}
 	}
 	return list
 }
 
-// note notes a fault in a field.
-func (d *Document) note(name string, err error) {
+// read is follow for a value in a field, whose fault is that of the document.
+func (d *Document) read(name string, v value.Value) (o *value.Dict, ref string) {
+	o, ref, err := d.follow(v)
 	if err != nil && d.wrong == nil {
 		d.wrong = value.Errorf(value.Invalid, "read the document: %s: %w", oneLine(name, 60), err).WithHint("%s", value.ErrorOf(err, value.Invalid).Hint)
 	}
-}
-
-// objects yields the objects in a field by name.
-func (d *Document) objects(o *value.Dict, name string) iter.Seq2[string, *value.Dict] {
-	return func(yield func(string, *value.Dict) bool) {
-		in := d.object(o, name)
-		for k := range in.All() {
-			if item := d.object(in, k.(string)); item != nil && !yield(k.(string), item) {
-				return
-			}
-		}
-	}
+	return o, ref
 }
 
 func sortedKeys(o *value.Dict) []string {

@@ -31,6 +31,11 @@ type plan struct {
 	status    int
 	certain   bool // it is the only one of a success
 
+	returns    string      // what the response is, for readers
+	annotation string      // of the result; "" or any for anything
+	answer     value.Value // of the fake of the server; nil for none
+	field      string      // of the fake's response that has the answer; "" for json
+
 	left    int                    // schemas that may be read
 	request bool                   // what is read is sent
 	canSend func(text string) bool // what the parameter that is read can be; nil for anything
@@ -351,54 +356,45 @@ func (p *plan) findResponse() {
 	}
 }
 
-// A result is what a call returns, and what the fake of the server answers.
-type result struct {
-	about      string
-	annotation string
-	answer     value.Value // nil for none
-	field      string      // of the response that has it; "" for json
-}
-
 // result plans what a call returns. Of the schema, only the outer type is declared: servers differ from their documents, and a
 // call with a result of another type fails.
-func (p *plan) result() (r result) {
+func (p *plan) result() {
 	if p.response == nil {
-		return result{answer: &value.Dict{}}
+		p.answer = &value.Dict{}
+		return
 	}
-	r.about = oneLine(p.response.Text("description"), 200)
+	p.returns = oneLine(p.response.Text("description"), 200)
 	mediaType, media, how := p.bodyOf(p.response)
 	if mediaType == "" {
-		return r
+		return
 	}
 	if how != "json" {
-		r.answer, r.field = "text", "body"
-		r.about = strings.TrimSpace(r.about + " (" + oneLine(mediaType, 60) + ")")
-		return r
+		p.answer, p.field = "text", "body"
+		p.returns = strings.TrimSpace(p.returns + " (" + oneLine(mediaType, 60) + ")")
+		return
 	}
 	p.left, p.request = maxSchemas, false
 	schema, _ := media.Get("schema")
 	examples := p.doc.examples(media)
 	s := p.shape(schema, "", examples, 1)
 	parts, about := s.Type.Fields, "a dict with "
-	outer := tool.Type{Name: s.Type.Name, Nullable: s.Type.Nullable}
+	outer := tool.Type{Name: tool.TypeAny}
+	if p.certain {
+		outer = tool.Type{Name: s.Type.Name, Nullable: s.Type.Nullable}
+	}
 	if item := s.Type.Items; item != nil {
 		parts, about = item.Fields, "a list of dicts with "
 		outer.Items = &tool.Type{Name: item.Name, Nullable: item.Nullable}
 	}
-	if !p.certain {
-		outer = tool.Type{Name: tool.TypeAny}
-	} else if outer.Name != tool.TypeAny {
-		r.annotation = annotation(outer)
-	}
-	r.answer, _ = p.first(outer, 1, slices.Concat(examples, []value.Value{s.sample}, made(outer, nil, &value.Dict{})))
+	p.annotation = annotation(outer)
+	p.answer, _ = p.first(outer, 1, slices.Concat(examples, []value.Value{s.sample}, made(outer, nil, &value.Dict{})))
 	const most = 15
 	if names := value.Map(parts, func(f tool.Param) string { return oneLine(f.Name, 60) }); len(names) > 0 {
 		if len(names) > most {
 			names = append(names[:most], "…")
 		}
-		r.about = strings.TrimPrefix(strings.TrimSuffix(r.about, ".")+": "+about+strings.Join(names, ", "), ": ")
+		p.returns = strings.TrimPrefix(strings.TrimSuffix(p.returns, ".")+": "+about+strings.Join(names, ", "), ": ")
 	}
-	return r
 }
 
 // server returns the server, which must be one host, without / at its end, and the host as capabilities name it.
@@ -412,21 +408,13 @@ func (p *plan) server() (server, host string, err error) {
 	address := "/"
 	if len(servers) > 0 {
 		address = servers[0].Text("url")
-		for name, v := range p.doc.objects(servers[0], "variables") {
-			otherwise, _ := v.Get("default")
+		variables := p.doc.object(servers[0], "variables")
+		for _, name := range sortedKeys(variables) {
+			otherwise, _ := p.doc.object(variables, name).Get("default")
 			address = strings.ReplaceAll(address, "{"+name+"}", value.Display(otherwise))
 		}
 	}
-	return serverOf(cmp.Or(p.doc.options.Server, address), p.doc.options.Base)
-}
-
-// hostPattern matches one host: no wildcard of a capability is one.
-var hostPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^([a-z0-9_]([a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
-})
-
-// serverOf reads the URL of a server, which may be relative to that of the document.
-func serverOf(address, base string) (server, host string, err error) {
+	address = cmp.Or(p.doc.options.Server, address)
 	fail := func(format string) error {
 		return value.Errorf(value.Invalid, format, oneLine(address, 200)).WithHint("name one: cassidy tool import FILE --openapi --server https://HOST/PATH")
 	}
@@ -435,8 +423,8 @@ func serverOf(address, base string) (server, host string, err error) {
 		return "", "", fail("the server %q is not a URL")
 	}
 	if u.Host == "" && u.Scheme == "" {
-		from, err := url.Parse(base)
-		if err != nil || base == "" {
+		from, err := url.Parse(p.doc.options.Base)
+		if err != nil || p.doc.options.Base == "" {
 			return "", "", fail("the document does not say which host its server %q is on")
 		}
 		u = from.ResolveReference(u)
@@ -448,6 +436,11 @@ func serverOf(address, base string) (server, host string, err error) {
 	host = strings.TrimSuffix(host, map[string]string{"https": ":443", "http": ":80"}[u.Scheme])
 	return u.Scheme + "://" + host + escapePath(strings.TrimRight(u.Path, "/")), host, nil
 }
+
+// hostPattern matches one host: no wildcard of a capability is one.
+var hostPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([a-z0-9_]([a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
+})
 
 // escapePath escapes what cannot be in a path.
 func escapePath(path string) string {

@@ -54,8 +54,7 @@ func (p *plan) collect(k *keywords, schema value.Value, level, hops int) {
 	if p.left--; p.left < 0 || hops > maxHops {
 		return
 	}
-	s, _, err := p.doc.follow(schema)
-	p.doc.note("schema", err)
+	s, _ := p.doc.read("schema", schema)
 	if s == nil {
 		return
 	}
@@ -110,7 +109,7 @@ func (p *plan) choose(k *keywords, choices []value.Value, level, hops int) {
 	var names []string
 	objects := true
 	for _, c := range choices {
-		s, ref, _ := p.doc.follow(c)
+		s, ref := p.doc.read("schema", c)
 		if s.Text("type") == "null" {
 			k.Put("nullable", true)
 			continue
@@ -139,11 +138,10 @@ func (d *Document) examples(o *value.Dict) (list []value.Value) {
 		list = append(list, v)
 	}
 	list = append(list, few(o.Elements("examples"))...) // of a schema
-	if o.Dict("examples") != nil {
-		for _, e := range d.objects(o, "examples") {
-			if v, ok := e.Get("value"); ok && len(list) < maxList {
-				list = append(list, v)
-			}
+	named := o.Dict("examples")
+	for _, name := range sortedKeys(named) {
+		if v, ok := d.object(named, name).Get("value"); ok && len(list) < maxList {
+			list = append(list, v)
 		}
 	}
 	return list

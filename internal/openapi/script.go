@@ -47,9 +47,9 @@ func Tools(d *Document, operations []*Operation) (tools []Tool, err error) {
 			return nil, value.Errorf(value.Invalid, "--secret names one secret, but the operations use %d", len(used)).
 				WithHint("omit the flag, and each gets a name of its own: cassidy tool import FILE --openapi")
 		}
-		r := p.result()
+		p.result()
 		call, sent := p.call(server)
-		t.Script, t.Test = p.script(host, call, r), p.test(sent, r)
+		t.Script, t.Test = p.script(host, call), p.test(sent)
 		tools = append(tools, t)
 	}
 	if d.wrong != nil {
@@ -202,7 +202,7 @@ func (p *plan) use(name string, args ...string) string {
 }
 
 // script writes the script.
-func (p *plan) script(host, call string, r result) string {
+func (p *plan) script(host, call string) string {
 	name := scripts.Function(p.Name)
 	var b strings.Builder
 	fmt.Fprintf(&b, "\"\"\"%s, from %s.\n\nMade by cassidy tool import.\n\"\"\"\n\n", inDoc(p.Label(), 200), inDoc(p.doc.options.From, 200))
@@ -218,20 +218,20 @@ func (p *plan) script(host, call string, r result) string {
 		signature = append(signature, text)
 	}
 	returns := ":"
-	if r.annotation != "" {
-		returns = " -> " + r.annotation + ":"
+	if p.annotation != "" && p.annotation != tool.TypeAny {
+		returns = " -> " + p.annotation + ":"
 	}
 	if line := "def " + name + "(" + strings.Join(signature, ", ") + ")" + returns; len(line) <= width {
 		b.WriteString(line + "\n")
 	} else { // as cassidy fmt does it
 		b.WriteString("def " + name + "(\n        " + strings.Join(signature, ",\n        ") + ")" + returns + "\n")
 	}
-	b.WriteString(p.docstring(r.about) + indented("return "+call) + "\n\n" + p.declaration(name, host))
+	b.WriteString(p.docstring() + indented("return "+call) + "\n\n" + p.declaration(name, host))
 	return b.String()
 }
 
 // docstring writes the docstring of the handler.
-func (p *plan) docstring(returns string) string {
+func (p *plan) docstring() string {
 	const indent = "    "
 	lines := wrap(sentence(inDoc(p.Summary, 120)), indent)
 	about := cmp.Or(p.spec.Text("description"), p.item.Text("description"))
@@ -252,8 +252,8 @@ func (p *plan) docstring(returns string) string {
 			lines = append(lines, "  "+line)
 		}
 	}
-	if returns != "" {
-		lines = append(append(lines, "", indent+"Returns:"), wrap(sentence(inDoc(returns, 500)), indent+"  ")...)
+	if p.returns != "" {
+		lines = append(append(lines, "", indent+"Returns:"), wrap(sentence(inDoc(p.returns, 500)), indent+"  ")...)
 	}
 	return indent + `"""` + strings.TrimLeft(strings.Join(lines, "\n"), " ") + "\n" + indent + "\"\"\"\n"
 }
@@ -296,7 +296,7 @@ func (p *plan) declaration(name, host string) string {
 }
 
 // test writes the tests: what is sent, and what is returned.
-func (p *plan) test(sent *value.Dict, r result) string {
+func (p *plan) test(sent *value.Dict) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The server and the secret are fakes: cassidy test %s\n", p.Name)
 	def := func(name, body string) { b.WriteString("def " + name + "(t):\n" + indented(body) + "\n\n") }
@@ -313,14 +313,14 @@ func (p *plan) test(sent *value.Dict, r result) string {
 	}
 	def("call", "return "+bracket("t.call(", call, ")"))
 	answer := value.NewDict("status", p.status)
-	if r.answer != nil && p.Method != "HEAD" {
-		answer.Put(cmp.Or(r.field, "json"), r.answer)
+	if p.answer != nil && p.Method != "HEAD" {
+		answer.Put(cmp.Or(p.field, "json"), p.answer)
 	}
 	test := `t.http({"*": ` + literal(answer) + "})\n"
 	if p.Method == "HEAD" {
 		test += "call(t)\n"
 	} else {
-		test += "t.eq(call(t), " + literal(r.answer) + ")\n"
+		test += "t.eq(call(t), " + literal(p.answer) + ")\n"
 	}
 	effect := value.NewDict("func", "http."+strings.ToLower(p.Method), "args", sent, "tool", p.Name)
 	def("test_call", test+"t.eq(t.effects(\"http\"), "+literal(value.List{effect})+")")

@@ -124,30 +124,15 @@ func (i *importing) read(source string) error {
 	return nil
 }
 
-// A listed is an operation as --list --json prints it.
-type listed struct {
-	Name        string   `json:"name"`
-	Method      string   `json:"method"`
-	Path        string   `json:"path"`
-	OperationID string   `json:"operation_id,omitempty"`
-	Summary     string   `json:"summary"`
-	Tags        []string `json:"tags,omitempty"`
-	Notes       []string `json:"notes,omitempty"`
-	LeftOut     string   `json:"left_out,omitempty"`
-}
-
 // list prints operations. There may be more of them than a value of a script can have.
 func (i *importing) list(operations []*openapi.Operation) error {
 	if !i.JSON {
 		i.table(operations, false)
 		return nil
 	}
-	text, err := json.Marshal(map[string]any{
-		"title": i.doc.Title, "version": i.doc.Version, "group": i.doc.Group, "servers": append([]string{}, i.doc.Servers...),
-		"operations": ui.Map(operations, func(op *openapi.Operation) listed {
-			return listed{op.Name, op.Method, op.Path, op.ID, op.Summary, op.Tags, op.Notes, op.LeftOut}
-		}),
-	})
+	doc := *i.doc
+	doc.Operations = operations
+	text, err := json.Marshal(&doc)
 	if err != nil {
 		return err
 	}
@@ -156,20 +141,19 @@ func (i *importing) list(operations []*openapi.Operation) error {
 
 // table prints operations, with numbers if some of them are to be chosen.
 func (i *importing) table(operations []*openapi.Operation, numbers bool) {
-	t := &draw.Table{Columns: []draw.Column{{Name: "METHOD"}, {Name: "PATH", Rank: 2}, {Name: "NAME", Whole: true}, {Name: "SUMMARY", Rank: 1, Dim: true}}, AllRows: true}
+	columns := []draw.Column{{Name: "#", Right: true, Whole: true}, {Name: "METHOD"}, {Name: "PATH", Rank: 2}, {Name: "NAME", Whole: true}, {Name: "SUMMARY", Rank: 1, Dim: true}}
+	skip := 1
 	if numbers {
-		t.Columns = slices.Insert(t.Columns, 0, draw.Column{Name: "#", Right: true, Whole: true})
+		skip = 0
 	}
+	t := &draw.Table{Columns: columns[skip:], AllRows: true}
 	for n, op := range operations {
 		summary, mark := op.Summary, draw.None
 		if op.LeftOut != "" {
 			summary, mark = "left out: "+op.LeftOut, draw.Failed
 		}
-		row := []string{op.Method, ui.VisibleLine(op.Path), op.Name, ui.VisibleLine(summary)}
-		if numbers {
-			row = slices.Insert(row, 0, strconv.Itoa(n+1))
-		}
-		t.Rows, t.Marks = append(t.Rows, row), append(t.Marks, mark)
+		row := []string{strconv.Itoa(n + 1), op.Method, ui.VisibleLine(op.Path), op.Name, ui.VisibleLine(summary)}
+		t.Rows, t.Marks = append(t.Rows, row[skip:]), append(t.Marks, mark)
 	}
 	i.PrintTable(t)
 }
@@ -397,31 +381,27 @@ func (i *importing) trust(written []scaffold.ToolFile) (bool, error) {
 	if i.State() == "" || len(written) == 0 {
 		return len(written) == 0, nil
 	}
-	session := &reviews.Session{App: i.App}
-	untrusted := func() (files []trust.File, err error) {
-		if session.Review, err = i.Review(i.ctx.Context, i.host, written[0].Root); err != nil {
-			return nil, err
+	for asked := false; ; asked = true {
+		r, err := i.Review(i.ctx.Context, i.host, written[0].Root)
+		if err != nil {
+			return false, err
 		}
-		return slices.DeleteFunc(session.Review.Untrusted(), func(f trust.File) bool {
+		session := &reviews.Session{App: i.App, Review: r, Files: slices.DeleteFunc(r.Untrusted(), func(f trust.File) bool {
 			return !slices.ContainsFunc(written, func(w scaffold.ToolFile) bool { return w.Shown == f.Path })
-		}), nil
-	}
-	files, err := untrusted()
-	session.Files = files
-	switch {
-	case err != nil || len(files) == 0:
-		return err == nil, err
-	case i.ctx.Bool("yes"):
-		if !i.JSON {
-			session.ShowAll()
+		})}
+		switch {
+		case asked || len(session.Files) == 0:
+			return len(session.Files) == 0, nil
+		case i.ctx.Bool("yes"):
+			if !i.JSON {
+				session.ShowAll()
+			}
+			err = session.Record(session.Files)
+		case i.Asks(i.In):
+			err = session.AskOnce(i.ctx.Context)
 		}
-		err = session.Record(files)
-	case i.Asks(i.In):
-		err = session.AskOnce(i.ctx.Context)
+		if err != nil {
+			return false, err
+		}
 	}
-	if err != nil {
-		return false, err
-	}
-	files, err = untrusted()
-	return len(files) == 0, err
 }
