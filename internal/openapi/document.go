@@ -248,7 +248,7 @@ func (d *Document) list(o *value.Dict, name string) (list []*value.Dict) {
 	v, _ := o.Get(name)
 	items, ok := v.(value.List)
 	if !ok && v != nil {
-		items = value.List{v} // which is reported, unless it is an object
+		d.fault(name, value.Errorf(value.Invalid, "should be a list but is %s", oneLine(value.Display(v), 60)))
 	}
 	for _, item := range items {
 		if found, _ := d.read(name, item); found != nil {
@@ -261,10 +261,15 @@ func (d *Document) list(o *value.Dict, name string) (list []*value.Dict) {
 // read is follow for a value in a field, whose fault is that of the document.
 func (d *Document) read(name string, v value.Value) (o *value.Dict, ref string) {
 	o, ref, err := d.follow(v)
+	d.fault(name, err)
+	return o, ref
+}
+
+// fault keeps the first fault.
+func (d *Document) fault(name string, err error) {
 	if err != nil && d.wrong == nil {
 		d.wrong = value.Errorf(value.Invalid, "read the document: %s: %w", oneLine(name, 60), err).WithHint("%s", value.ErrorOf(err, value.Invalid).Hint)
 	}
-	return o, ref
 }
 
 func sortedKeys(o *value.Dict) []string {

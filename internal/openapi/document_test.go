@@ -31,6 +31,8 @@ func TestReadFails(t *testing.T) {
 		"no paths":    {"openapi: 3.1.0", "the document has no operations"},
 		"empty paths": {document("  {}"), "the document has no operations"},
 		"wrong paths": {"openapi: 3.0.0\npaths: [1]", "read the document: "},
+		"wrong list":  {document("  /a: {get: {parameters: {name: a, in: query}}}"), "read the document: parameters: should be a list but is {"},
+		"through":     {document("  /a: {get: {parameters: [{$ref: '#/paths/~1a/get/parameters/0/$ref/0'}]}}"), "leads back to itself"},
 		"long":        {strings.Repeat(" ", 20<<20), "the document is longer than 16 MB"},
 		"aliases":     {"a: &a [1]\nb: *a\n", "aliases (*a) are not supported"},
 		"a bomb":      {"a: &a [x,x,x]\nb: &b [*a,*a,*a]\nc: [*b,*b,*b]\n", "aliases (*a) are not supported"},
