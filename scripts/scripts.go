@@ -44,6 +44,9 @@ func Tests(template, name string) (text string, ok bool) {
 // Workflow returns the text of a new workflow.
 func Workflow(name string) string { return filled(read("templates/workflow.star"), name) }
 
+// OpenAPILib returns the file that the scripts load which are made of OpenAPI documents. It is the same for all documents.
+func OpenAPILib() string { return read("templates/openapi.star") }
+
 // filled returns the text of a template for a name.
 func filled(text, name string) string {
 	key := strings.ReplaceAll(name, "-", "_")

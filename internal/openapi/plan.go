@@ -40,7 +40,7 @@ type plan struct {
 	request bool                   // what is read is sent
 	canSend func(text string) bool // what the parameter that is read can be; nil for anything
 	taken   map[string]bool        // names of parameters
-	helpers map[string]bool        // the functions of Lib that the script uses
+	helpers map[string]bool        // the functions that the script loads
 }
 
 // A param is a parameter of a tool.

@@ -17,7 +17,10 @@ import (
 // MaxTools is how many tools are made at a time: more than a model can choose from.
 const MaxTools = 200
 
-// A Tool is what is made of an operation. The files belong into the folder of the tools, with [Lib].
+// LibName is the name of [scripts.OpenAPILib] in the folder of the tools.
+const LibName = "lib/openapi.star"
+
+// A Tool is what is made of an operation. The files belong into the folder of the tools, with the one that they load.
 type Tool struct {
 	*Operation
 	Script, Test string // NAME.star and NAME_test.star
@@ -187,7 +190,7 @@ func texts(v value.Value) []string {
 	return []string{value.Display(v)}
 }
 
-// flat does what the function of Lib does.
+// flat does what the function of the scripts does.
 func flat(v value.Value) value.Value {
 	if list, ok := v.(value.List); ok {
 		return value.List(value.Map(list, func(v value.Value) value.Value { return value.Display(v) }))
@@ -195,7 +198,7 @@ func flat(v value.Value) value.Value {
 	return value.Display(v)
 }
 
-// use returns the call of a function of Lib.
+// use returns the call of a function that scripts load.
 func (p *plan) use(name string, args ...string) string {
 	p.helpers[name] = true
 	return name + "(" + strings.Join(args, ", ") + ")"
@@ -206,7 +209,7 @@ func (p *plan) script(host, call string) string {
 	name := scripts.Function(p.Name)
 	var b strings.Builder
 	fmt.Fprintf(&b, "\"\"\"%s, from %s.\n\nMade by cassidy tool import.\n\"\"\"\n\n", inDoc(p.Label(), 200), inDoc(p.doc.options.From, 200))
-	b.WriteString(bracket("load(", value.Map(append([]string{"lib/" + LibName}, slices.Sorted(maps.Keys(p.helpers))...), quote), ")") + "\n\n")
+	b.WriteString(bracket("load(", value.Map(append([]string{LibName}, slices.Sorted(maps.Keys(p.helpers))...), quote), ")") + "\n\n")
 	var signature []string
 	for _, x := range p.params {
 		text := x.Name + ": " + annotation(x.Type)

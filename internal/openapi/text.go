@@ -1,9 +1,11 @@
 package openapi
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -114,25 +116,16 @@ func wrap(text, indent string) []string {
 	return lines
 }
 
+// wordStart matches the beginnings of words within a name, and gap what is between words.
+var (
+	wordStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`) })
+	gap       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
+)
+
 // identifier returns a name as words in lower case, joined by _: the name of a tool or a parameter.
 func identifier(name string) string {
-	var b strings.Builder
-	runes := []rune(name[:min(len(name), 400)])
-	gap := false
-	for i, r := range runes {
-		if r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			gap = true
-			continue
-		}
-		startsWord := unicode.IsUpper(r) && i > 0 &&
-			(unicode.IsLower(runes[i-1]) || unicode.IsDigit(runes[i-1]) || unicode.IsUpper(runes[i-1]) && i+1 < len(runes) && unicode.IsLower(runes[i+1]))
-		if (gap || startsWord) && b.Len() > 0 {
-			b.WriteByte('_')
-		}
-		gap = false
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
+	name = wordStart().ReplaceAllString(name[:min(len(name), 400)], "${1}${3}_${2}${4}")
+	return strings.Trim(gap().ReplaceAllString(strings.ToLower(name), "_"), "_")
 }
 
 // cutName returns a name of at most so many bytes.

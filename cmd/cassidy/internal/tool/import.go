@@ -22,6 +22,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/scripts"
 	"github.com/cassidy-run/cassidy/stdlib/secret"
 	"github.com/cassidy-run/cassidy/stdlib/web"
 )
@@ -292,7 +293,7 @@ func (i *importing) make(chosen []*openapi.Operation) (tools []openapi.Tool, dra
 	if err != nil {
 		return nil, nil, err
 	}
-	lib := scaffold.Draft{Name: "lib/" + openapi.LibName, Text: openapi.Lib}
+	lib := scaffold.Draft{Name: openapi.LibName, Text: scripts.OpenAPILib()}
 	for _, t := range made {
 		_, err := i.host.Describe(i.ctx.Context, tool.Script{Name: t.Name, Path: t.Name + ".star", Source: t.Script, Libs: map[string]string{lib.Name: lib.Text}})
 		if err != nil {
