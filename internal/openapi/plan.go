@@ -93,7 +93,7 @@ func (p *plan) parameters() {
 	}
 	found, inPath := &value.Dict{}, map[string]bool{}
 	for _, x := range slices.Concat(p.doc.list(p.item, "parameters"), p.doc.list(p.spec, "parameters")) {
-		found.Put(x.Text("in")+" "+x.Text("name"), x) // those of the operation replace those of the path
+		found.Put(wireID(x.Text("in"), x.Text("name")), x) // those of the operation replace those of the path
 	}
 	for _, m := range pathParam().FindAllStringSubmatch(p.Path, -1) {
 		if inPath[m[1]] = true; !found.Has("path " + m[1]) {
@@ -101,13 +101,16 @@ func (p *plan) parameters() {
 		}
 	}
 	var cookies []string
-	for _, v := range found.All() {
+	ignored := map[value.Value]bool{"header accept": true, "header content-type": true, "header authorization": true} // as the specification says
+	for _, k := range p.keys {
+		ignored[wireID(k.in, k.name)] = true // the secret is sent instead
+	}
+	for id, v := range found.All() {
 		x := v.(*value.Dict)
 		name := oneLine(x.Text("name"), 60)
 		why := ""
 		switch in := x.Text("in"); {
-		case in == "path" && !inPath[x.Text("name")] || slices.ContainsFunc(p.keys, func(k key) bool { return k.in == in && strings.EqualFold(k.name, x.Text("name")) }):
-		case in == "header" && slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(name)): // as the specification says
+		case ignored[id] || in == "path" && !inPath[x.Text("name")]:
 		case in == "cookie" && !x.Bool("required"):
 			cookies = append(cookies, name)
 		default:
@@ -124,6 +127,14 @@ func (p *plan) parameters() {
 	if len(cookies) > 0 {
 		p.note("without its cookies, which a script cannot send: " + oneLine(strings.Join(cookies, ", "), 200))
 	}
+}
+
+// wireID identifies a parameter of a request: the case of the name of a header does not matter.
+func wireID(in, name string) string {
+	if in == "header" {
+		name = strings.ToLower(name)
+	}
+	return in + " " + name
 }
 
 // parameter plans a parameter, or says why it cannot be one of a tool.
