@@ -92,7 +92,7 @@ func Open(o *Options) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := fs.Open(&fs.Options{Root: o.Root, WorkDir: o.WorkDir, Protect: o.Protect, Servers: o.Servers, Secret: o.SecretFiles, Unprotected: o.Unprotected, Now: now, Limits: o.Limits})
+	files, err := fs.Open(&fs.Options{Root: o.Root, WorkDir: o.WorkDir, Protect: o.Protect, Servers: o.Servers, Secret: o.SecretFiles, Unprotected: o.Unprotected, Now: now, Limits: o.Limits, Launch: o.Launch})
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,8 @@ type Options struct {
 	Now func() time.Time
 	// Limits bound what files may cost. Zero fields mean the defaults.
 	Limits Limits
+	// Launch runs the program that reads Parquet files, confined. Nil means that such files cannot be read.
+	Launch tool.Launcher
 }
 
 // Limits bound what the effects on files may cost. A field that is not positive means
@@ -82,6 +84,7 @@ type Files struct {
 	*Folder
 	now    func() time.Time
 	limits Limits
+	launch tool.Launcher // or nil
 
 	buffers sync.Pool // of *[]byte, see [Files.buffer]
 	// committing is taken by the commit in progress: of two calls that changed one
@@ -113,7 +116,7 @@ func Open(o *Options) (*Files, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	w := &Files{Folder: &Folder{work: "."}, now: o.Now, limits: o.Limits.orDefaults(), committing: make(chan struct{}, 1)}
+	w := &Files{Folder: &Folder{work: "."}, now: o.Now, limits: o.Limits.orDefaults(), launch: o.Launch, committing: make(chan struct{}, 1)}
 	if w.now == nil {
 		w.now = time.Now
 	}

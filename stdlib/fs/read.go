@@ -21,6 +21,7 @@ func (w *Files) readFuncs() []tool.Func {
 	file := []tool.Param{tool.Required("path", tool.TypeString, "the file")}
 	either := []tool.Param{tool.Required("path", tool.TypeString, "the file or folder")}
 	return []tool.Func{
+		w.parquetFunc(slices.Clip(file)),
 		w.readFunc(w.filePath, readText, tool.Func{
 			Name: "read",
 			Doc:  "Read a text file, or some of its lines. Read a file of more than 8 MB in parts.",
