@@ -167,7 +167,7 @@ func TestFilterErrors(t *testing.T) {
 		{[]value.Value{"people", "in", value.List{"7"}}, `column "people" has type integer and cannot be compared with "7"`, ""},
 		{[]value.Value{"people", "contains", "7"}, `column "people" has type integer, but operator "contains" needs text`, `with_types({"people": "text"})`},
 		{[]value.Value{"city", "contains", int64(7)}, `operator "contains" needs a string but got integer`, ""},
-		{[]value.Value{"city", "matches", "(a"}, "invalid regular expression \"(a\": missing closing ): `(a`", "RE2"},
+		{[]value.Value{"city", "matches", "(a"}, "invalid pattern: missing closing ): (a", "RE2"},
 		{[]value.Value{"city", "matches", int64(1)}, `operator "matches" needs a regular expression but got integer`, ""},
 		{[]value.Value{"city", "==", u}, `column "city" has type text and cannot be compared with a table`, ""},
 		{[]value.Value{int64(1)}, "argument 'where' should be the name of a column or a function but got integer", "lambda"},

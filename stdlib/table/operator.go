@@ -2,11 +2,11 @@ package table
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 // operators are the operators of filter.
@@ -228,10 +228,9 @@ func (n *condition) regexpTest() (test, error) {
 	if !ok {
 		return nil, value.Errorf(value.Invalid, "operator %q needs a regular expression but got %s", n.op, value.TypeOf(n.value))
 	}
-	re, err := regexp.Compile(pattern)
+	re, err := row.Pattern(pattern)
 	if err != nil {
-		return nil, value.Errorf(value.Invalid, "invalid regular expression %s: %s", valueShown(pattern), strings.TrimPrefix(err.Error(), "error parsing regexp: ")).
-			WithHint("use RE2 syntax; to match a special character, write a backslash before it")
+		return nil, err
 	}
 	return n.textTest(func(s, _ string) bool { return re.MatchString(s) })
 }

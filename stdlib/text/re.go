@@ -1,9 +1,7 @@
 package text
 
 import (
-	"errors"
 	"regexp"
-	"regexp/syntax"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -111,11 +109,6 @@ func reChangers() []tool.Func {
 }
 
 const (
-	// reMaxPattern is how long a pattern may be, and reMaxSteps how long with its
-	// repetitions expanded: the time for each character of a text grows with it.
-	// Patterns that people write stay below a hundredth of this.
-	reMaxPattern = 10_000
-	reMaxSteps   = 10_000
 	// reMaxPieces is how many groups a replacement may name: each takes time for each
 	// match, even if it is empty.
 	reMaxPieces = 1000
@@ -126,78 +119,8 @@ const (
 	reMatchValues = 8
 )
 
-func reCompile(a *value.Dict) (*regexp.Regexp, error) {
-	pattern := a.Text("pattern")
-	if len(pattern) > reMaxPattern {
-		return nil, row.Limit("the pattern is longer than %d bytes", reMaxPattern)
-	}
-	tree, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return nil, reError(err)
-	}
-	if reSteps(tree) > reMaxSteps {
-		return nil, row.Limit("the pattern has more than %d characters after repetitions are expanded", reMaxSteps)
-	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, reError(err)
-	}
-	return re, nil
-}
-
-// reSteps estimates how many instructions a pattern compiles to.
-func reSteps(re *syntax.Regexp) int {
-	n := 1
-	if re.Op == syntax.OpLiteral {
-		n = len(re.Rune)
-	}
-	for _, sub := range re.Sub {
-		n += reSteps(sub)
-	}
-	if re.Op == syntax.OpRepeat {
-		n *= max(1, re.Min+1, re.Max)
-	}
-	return min(n, reMaxSteps+1) // no overflow, however deep repetitions are nested
-}
-
-// reError returns the error of an invalid pattern. For the syntax of another engine, the hint is
-// what to use instead.
-func reError(err error) error {
-	var e *syntax.Error
-	if !errors.As(err, &e) {
-		return row.Invalid("invalid pattern: %w", err)
-	}
-	part := row.Short(strings.ToValidUTF8(e.Expr, "\ufffd"))
-	begins := func(prefixes ...string) bool {
-		for _, p := range prefixes {
-			if strings.HasPrefix(e.Expr, p) {
-				return true
-			}
-		}
-		return false
-	}
-	digit := len(e.Expr) == 2 && e.Expr[0] == '\\' && '1' <= e.Expr[1] && e.Expr[1] <= '9'
-	switch out := row.Invalid("invalid pattern: %s: %s", e.Code, part); {
-	case begins("(?=", "(?!", "(?<=", "(?<!"):
-		return row.Invalid("invalid pattern: lookaround (%s) is not supported", part).
-			WithHint("match the surrounding text too, and put the part that you need in a group")
-	case digit, begins("(?P") && e.Code == syntax.ErrInvalidPerlOp, begins(`\k`, `\g`):
-		return row.Invalid("invalid pattern: backreferences (%s) are not supported", part).
-			WithHint("capture both parts in groups, and compare the groups in the script")
-	case begins("(?>"), e.Code == syntax.ErrInvalidRepeatOp && strings.HasSuffix(e.Expr, "+"):
-		return row.Invalid("invalid pattern: atomic groups and possessive repetition (%s) are not supported", part).
-			WithHint("write an ordinary group or repetition: RE2 never backtracks")
-	case begins(`\Z`):
-		return out.WithHint(`write the end of the text as \z`)
-	case begins(`\u`, `\U`):
-		return out.WithHint(`write the code of a character as \x{20AC}`)
-	default:
-		return out
-	}
-}
-
 func reTest(a *value.Dict) (value.Value, error) {
-	re, err := reCompile(a)
+	re, err := row.Pattern(a.Text("pattern"))
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +130,7 @@ func reTest(a *value.Dict) (value.Value, error) {
 // reFirst returns the first match, if may accepts its start. If any match starts at 0, the
 // leftmost one does, so re.match needs no anchor in the pattern.
 func reFirst(a *value.Dict, may func(start int) bool) (value.Value, error) {
-	re, err := reCompile(a)
+	re, err := row.Pattern(a.Text("pattern"))
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +143,7 @@ func reFirst(a *value.Dict, may func(start int) bool) (value.Value, error) {
 }
 
 func reFindAll(a *value.Dict) (value.Value, error) {
-	re, err := reCompile(a)
+	re, err := row.Pattern(a.Text("pattern"))
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +208,7 @@ func reGroup(text string, spans []int, i int) value.Value {
 }
 
 func reSplit(a *value.Dict) (value.Value, error) {
-	re, err := reCompile(a)
+	re, err := row.Pattern(a.Text("pattern"))
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +230,7 @@ func reSplit(a *value.Dict) (value.Value, error) {
 }
 
 func reSub(a *value.Dict) (value.Value, error) {
-	re, err := reCompile(a)
+	re, err := row.Pattern(a.Text("pattern"))
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func FuzzRe(f *testing.F) {
 		}
 		rowtest.Call(t, modules(), "re.split", pattern, text)
 		escaped := rowtest.Must(t, modules(), "re.escape", text).(string)
-		if got := rowtest.Must(t, modules(), "re.sub", escaped, "", text); len(escaped) < reMaxPattern && got != "" {
+		if got := rowtest.Must(t, modules(), "re.sub", escaped, "", text); len(escaped) < 10_000 && got != "" {
 			t.Errorf("escape(%q) = %q, which does not match it", text, escaped)
 		}
 	})
