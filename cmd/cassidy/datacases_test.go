@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cassidy-run/cassidy/internal/testutil"
+)
+
+// dataCases are the folders of files as people have them, and what their run.sh prints.
+var dataCases = []struct {
+	name  string
+	needs string // a program, or ""
+	want  string // after a line break; ␍ stands for a CR
+}{
+	{name: "01-xlsx-1904", want: `
+due
+date
+2024-01-15
+1 row × 1 column
+`},
+	{name: "02-sql-file-form", want: `
+count(*)
+ integer
+       1
+1 row × 1 column
+count(*)
+ integer
+       1
+1 row × 1 column
+count(*)
+ integer
+       1
+1 row × 1 column
+count(*)
+ integer
+       1
+1 row × 1 column
+`},
+	{name: "03-nearly-number", want: `
+ max(n)   min(n)   sum(n)
+integer  integer  integer
+    100       20      219
+1 row × 3 columns
+note: column "n": "-" is read as missing
+ max(n)   min(n)   sum(n)
+integer  integer  integer
+   1000     -500      500
+1 row × 3 columns
+note: column "n": "(500)" is read as a negative number
+max(n)  min(n)  sum(n)
+ float   float   float
+100.25    20.0  219.75
+1 row × 3 columns
+note: column "n": "$99.50" is read as a number
+max(n)  min(n)  sum(n)
+text    text     float
+n.a.    100      219.0
+1 row × 3 columns
+note: column "n" is text: its values are numbers, except 1 of 4, the first "n.a." on line 4: to read it as missing, pass missing = ["n.a."] (give it in options)
+ max(n)   min(n)   sum(n)
+integer  integer  integer
+    100       20      219
+1 row × 3 columns
+note: column "n": "#N/A" is read as missing
+max(n)  min(n)   sum(n)
+text    text    integer
+99      100         219
+1 row × 3 columns
+note: column "n" is text, because some values are in quotes: if they are of type integer, pass types = {"n": "integer"} (give it in options)
+ max(n)   min(n)   sum(n)
+integer  integer  integer
+    100        5      125
+1 row × 3 columns
+note: column "n": "+5" is read as a number
+max(n)  min(n)  sum(n)
+text    text     float
+inf     100      219.0
+1 row × 3 columns
+note: column "n" is text: its values are numbers, except 1 of 4, the first "inf" on line 5: to read it as missing, pass missing = ["inf"] (give it in options)
+max(n)  min(n)           sum(n)
+text    text              float
+99      20      9.223372037e+18
+1 row × 3 columns
+note: column "n" is text: its values are numbers, except 1 of 3, the first "9223372036854775808" on line 3: to read numbers, pass types = {"n": "float"} (give it in options)
+`},
+	{name: "05-one-bad-byte", want: `
+count(*)
+ integer
+      20
+1 row × 1 column
+note: 1 byte is not UTF-8, the first 0xe9 on line 22: read as �; if the encoding is another, pass it, as in encoding = "windows-1252" (give it in options)
+`},
+	{name: "08-edit-mixed-eol", want: `
+File edited successfully: a1.txt (1 replacement)
+
+--- a/a1.txt
++++ b/a1.txt
+@@ -1,4 +1,5 @@
+ head
+-a␍
+-b␍
++a␍
++X␍
++b␍
+ c
+0000000   h   e   a   d  \n   a  \r  \n   X  \r  \n   b  \r  \n   c  \n
+0000020
+File edited successfully: b1.txt (1 replacement)
+
+--- a/b1.txt
++++ b/b1.txt
+@@ -1,4 +1,4 @@
+-a␍
+-b
+-c␍
++A␍
++B
++C␍
+ d
+`},
+	{name: "12-edit-lookalikes", want: `
+cassidy: edit nbsp.txt: the old text was not found
+cassidy: hint: line 1 has the text with no-break spaces: pass it as "list in\u00a0current"
+cassidy: edit quote.txt: the old text was not found
+cassidy: hint: line 1 has the text with curly quotes: pass it as "l\u2019image"
+cassidy: edit nfd.txt: the old text was not found
+cassidy: hint: line 1 has the text with decomposed accents: pass it as "cafe\u0301"
+cassidy: edit num.txt: the old text was not found
+cassidy: hint: line 1 has the text without the line numbers: leave them out
+`},
+}
+
+// TestDataCases runs the commands of the cases beside the project: files as people have them, which were read, searched
+// or changed wrongly once.
+func TestDataCases(t *testing.T) {
+	t.Parallel()
+	const folder = "../../../shared/cases/data"
+	if _, err := os.Stat(folder); err != nil {
+		t.Skip("the cases are not beside the project")
+	}
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("sh is not installed")
+	}
+	program := filepath.Join(t.TempDir(), "cassidy")
+	if err := os.Symlink(testutil.Build(t, "cmd/cassidy"), program); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range dataCases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if c.needs != "" {
+				if _, err := exec.LookPath(c.needs); err != nil {
+					t.Skip(c.needs + " is not installed")
+				}
+			}
+			dir := t.TempDir()
+			copyWritable(t, filepath.Join(folder, c.name), dir)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, sh, "run.sh")
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "CASSIDY_HOME="+t.TempDir())
+			out, _ := cmd.CombinedOutput() // the last command may fail, and say so
+			if got := "\n" + strings.ReplaceAll(string(out), "\r", "␍"); got != c.want {
+				t.Errorf("run.sh prints%s\nwant%s", got, c.want)
+			}
+		})
+	}
+}
+
+// copyWritable copies the files of a folder, which may be read-only.
+func copyWritable(t *testing.T, from, to string) {
+	t.Helper()
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		content, err := os.ReadFile(filepath.Join(from, entry.Name()))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, entry.Name()), content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
