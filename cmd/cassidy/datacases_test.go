@@ -134,6 +134,21 @@ cassidy: hint: line 1 has the text with decomposed accents: pass it as "cafe\u03
 cassidy: edit num.txt: the old text was not found
 cassidy: hint: line 1 has the text without the line numbers: leave them out
 `},
+	{name: "19-sql-functions", want: `
+median(v)
+    float
+      2.0
+1 row × 1 column
+stddev(v)
+    float
+      1.0
+1 row × 1 column
+      v
+integer
+      1
+      2
+2 rows × 1 column
+`},
 }
 
 // TestDataCases runs the commands of the cases beside the project: files as people have them, which were read, searched

@@ -14,7 +14,7 @@ const (
 )
 
 func sqlRows() []member {
-	e := newSQLEngine()
+	e := &sqlEngine{}
 	return []member{{tool.Func{
 		Name: "sql",
 		Doc: "Run a SQL query (SQLite) on tables, and return the rows as a table. These rules apply:\n\n" +
@@ -23,6 +23,7 @@ func sqlRows() []member {
 			"- A missing value is NULL. NaN is NULL too.\n" +
 			"- A bool is 0 or 1, and equal to 'true' or 'false'. A date, datetime or instant is a text as in 2024-03-10T13:00:00; its column is compared as time, so that '2024-03-10 13:00:00' is the same, and a date is its midnight. A time without a zone is in UTC. Lists and objects are JSON text.\n" +
 			"- A selected column keeps its type. The type of an expression is inferred: integer, float, text, or any for mixed values.\n" +
+			"- Beside those of SQLite, there are the aggregates median(x), percentile(x, p) with p from 0 to 100, stddev(x) and variance(x) (of a sample), as in t.agg, and `x REGEXP 'pattern'` (RE2). LIKE, NOCASE, upper and lower know the letters of all languages.\n" +
 			"- A repeated column name gets a number, as in name_2.\n" +
 			"- A query cannot use tables or data of earlier calls.\n" +
 			"- A query cannot use the current time, as in current_date and date('now'). It cannot use random numbers, as in random and randomblob. Pass such values in params.\n\n" +

@@ -37,7 +37,7 @@ const benchQuery = "select c0, count(*) as n, sum(c1) as s from t group by c0"
 
 // openBench opens a database with the table as a virtual table.
 func openBench(b *testing.B) *sqlQuery {
-	e := newSQLEngine()
+	e := &sqlEngine{}
 	statement, err := parseStatement(benchQuery)
 	if err != nil {
 		b.Fatal(err)
@@ -47,11 +47,11 @@ func openBench(b *testing.B) *sqlQuery {
 	if q.vfs, err = newClocklessVFS(); err != nil {
 		b.Fatal(err)
 	}
-	db, conn, err := openSQL(q.ctx, sqlConnector{&e.driver, 1 << 30 / sqlPage, q.vfs.name})
+	d, leave := e.enter(q)
+	db, conn, err := openSQL(q.ctx, sqlConnector{&d.Driver, 1 << 30 / sqlPage, q.vfs.name})
 	if err != nil {
 		b.Fatal(err)
 	}
-	leave := e.enter(q)
 	b.Cleanup(func() { conn.Close(); db.Close(); q.vfs.close(); leave() })
 	q.conn = conn
 	if err := q.virtual("t", 0); err != nil {

@@ -80,6 +80,13 @@ func (q *sqlQuery) explainText(text string) error {
 		}
 		return value.Errorf(value.Invalid, "SQL: %s%s%s", cutTo(text, 200), q.position(name), value.DidYouMean(name, names)).WithHint("%s", hint)
 	}
+	if name, ok := strings.CutPrefix(text, "no such function: "); ok {
+		return value.Errorf(value.Invalid, "SQL: %s%s%s", cutTo(text, 200), q.position(name), value.DidYouMean(strings.ToLower(name), functionNames())).
+			WithHint("use the functions of SQLite, or median(x), percentile(x, 90), stddev(x), variance(x) and x REGEXP 'pattern'")
+	}
+	if text == "wrong number of arguments to function percentile()" {
+		return value.Errorf(value.Invalid, "SQL: %s", text).WithHint("write percentile(x, 90): a column and a percentage")
+	}
 	if text == sqlRandomText {
 		return errSQLRandom()
 	}

@@ -6,8 +6,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -17,46 +19,56 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
-// A sqlEngine opens a database for each query. It has its own driver, separate from that
-// of the records.
+// A sqlEngine opens a database for each query.
 type sqlEngine struct {
-	driver     sqlite.Driver
 	mu         sync.Mutex
-	last       int
-	open       map[string]*sqlQuery // the running queries, by the number that their virtual tables use
-	configured bool                 // SQLite was configured to count its memory
-	counts     bool                 // SQLite counts its memory
-	heap       int64                // the memory limit for the running queries
+	idle       []*sqlDriver
+	configured bool  // SQLite was configured to count its memory
+	counts     bool  // SQLite counts its memory
+	heap       int64 // the memory limit for the running queries
+}
+
+// A sqlDriver has the functions and virtual tables of one query at a time. It is separate from
+// the driver of the records. SQLite keeps what a driver registers for the life of the process,
+// so drivers are used again.
+type sqlDriver struct {
+	sqlite.Driver
+	query *sqlQuery
 }
 
 // sqlModule is the name of the virtual tables in SQL.
 const sqlModule = "cassidy"
 
-func newSQLEngine() *sqlEngine {
-	e := &sqlEngine{open: map[string]*sqlQuery{}}
-	if err := errors.Join(e.driver.RegisterModule(sqlModule, e), e.driver.RegisterCollationUtf8(timeCollation, compareTimes), withoutRandom(&e.driver)); err != nil {
+func newSQLDriver() *sqlDriver {
+	d := &sqlDriver{}
+	err := errors.Join(d.RegisterModule(sqlModule, d), d.RegisterCollationUtf8(timeCollation, compareTimes),
+		d.RegisterCollationUtf8("NOCASE", compareFolded), withoutRandom(&d.Driver), d.registerFunctions())
+	if err != nil {
 		panic("table: " + err.Error()) // the driver is new, so the names are unused
 	}
-	return e
+	return d
 }
 
-// enter registers a query under a number that its virtual tables use.
-func (e *sqlEngine) enter(q *sqlQuery) (leave func()) {
+// enter returns a driver for a query.
+func (e *sqlEngine) enter(q *sqlQuery) (d *sqlDriver, leave func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.last++
-	q.id = fmt.Sprint(e.last)
-	e.open[q.id] = q
-	return func() {
+	if last := len(e.idle) - 1; last >= 0 {
+		d, e.idle = e.idle[last], e.idle[:last]
+	} else {
+		d = newSQLDriver()
+	}
+	d.query = q
+	return d, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		delete(e.open, q.id)
+		d.query = nil
+		e.idle = append(e.idle, d)
 	}
 }
 
 // A sqlQuery is one call of data.sql.
 type sqlQuery struct {
-	id        string
 	statement *sqlStatement
 	sources   []*sqlSource
 	params    []driver.NamedValue
@@ -65,8 +77,11 @@ type sqlQuery struct {
 	conn      *sql.Conn
 	vfs       *clocklessVFS
 	result    *sqlResult
-	reloads   bool  // a virtual table was read again, and must be copied
-	err       error // of a table that was read, or of the result
+	patterns  map[string]*regexp.Regexp
+	kept      int      // the values that aggregates keep for exact quantiles
+	notes     []string // which results are estimates
+	reloads   bool     // a virtual table was read again, and must be copied
+	err       error    // of a table that was read, or of the result
 }
 
 // A sqlConn is the used part of the connection of the driver.
@@ -80,7 +95,8 @@ type sqlConn interface {
 // it needs. A table that is read once stays virtual, and its rows are not copied. If a
 // query reads several tables, they are copied into real ones, which SQLite can index.
 func (q *sqlQuery) run(ctx context.Context, e *sqlEngine) (t *Table, err error) {
-	defer e.enter(q)()
+	d, leave := e.enter(q)
+	defer leave()
 	e.countMemory()
 	q.ctx = ctx
 	if ctx.Err() != nil {
@@ -90,7 +106,7 @@ func (q *sqlQuery) run(ctx context.Context, e *sqlEngine) (t *Table, err error) 
 		return nil, err
 	}
 	defer q.vfs.close()
-	db, conn, err := openSQL(ctx, sqlConnector{&e.driver, newBudget(q.grant).all / sqlPage, q.vfs.name})
+	db, conn, err := openSQL(ctx, sqlConnector{&d.Driver, newBudget(q.grant).all / sqlPage, q.vfs.name})
 	if err != nil {
 		return nil, q.explain(err)
 	}
@@ -131,7 +147,7 @@ func (q *sqlQuery) run(ctx context.Context, e *sqlEngine) (t *Table, err error) 
 
 // virtual creates a virtual table for the i-th table.
 func (q *sqlQuery) virtual(name string, i int) error {
-	return q.exec(fmt.Sprintf("CREATE VIRTUAL TABLE %s USING %s(%s, %d)", name, sqlModule, q.id, i), nil)
+	return q.exec(fmt.Sprintf("CREATE VIRTUAL TABLE %s USING %s(%d)", name, sqlModule, i), nil)
 }
 
 // exec runs a statement to its end. Then the driver checks the context throughout; it
@@ -227,7 +243,7 @@ func (q *sqlQuery) unused(name string) string {
 func (q *sqlQuery) collect(columns []sqlite.ColumnInfo) (*Table, error) {
 	sink := quoteSQL(q.unused("result of the query"))
 	q.result = newSQLResult(columns, q.grant)
-	if err := q.exec(fmt.Sprintf("CREATE VIRTUAL TABLE temp.%s USING %s(%s)", sink, sqlModule, q.id), nil); err != nil {
+	if err := q.exec("CREATE VIRTUAL TABLE temp."+sink+" USING "+sqlModule, nil); err != nil {
 		return nil, err
 	}
 	text := q.statement.text
@@ -242,12 +258,17 @@ func (q *sqlQuery) collect(columns []sqlite.ColumnInfo) (*Table, error) {
 			return nil, err
 		}
 		q.result.clear(q.grant)
+		q.notes = nil
 		err = q.exec(fill, q.params)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return q.result.table()
+	t, err := q.result.table()
+	if err == nil {
+		t.notes = q.notes
+	}
+	return t, err
 }
 
 // explained returns the output of EXPLAIN: a few rows, without reading the tables.
@@ -280,20 +301,15 @@ func (q *sqlQuery) explained() (*Table, error) {
 // errReread ends a query that reads a virtual table again.
 var errReread = errors.New("a virtual table is read again")
 
-// Create implements [vtab.Module].
-func (e *sqlEngine) Create(ctx vtab.Context, args []string) (vtab.Table, error) {
-	e.mu.Lock()
-	q := e.open[strings.TrimSpace(args[3])]
-	e.mu.Unlock()
-	if q == nil {
-		return nil, errors.New("no such table")
-	}
-	if len(args) == 4 {
+// Create implements [vtab.Module]: a table of the query, or its result.
+func (d *sqlDriver) Create(ctx vtab.Context, args []string) (vtab.Table, error) {
+	q := d.query
+	if len(args) == 3 {
 		return q.result, ctx.Declare("CREATE TABLE x(" + q.result.declared() + ")")
 	}
-	var i int
-	if _, err := fmt.Sscan(args[4], &i); err != nil {
-		return nil, err
+	i, err := strconv.Atoi(strings.TrimSpace(args[3]))
+	if err != nil || i < 0 || i >= len(q.sources) {
+		return nil, errors.New("no such table")
 	}
 	s := q.sources[i]
 	return &sqlTable{q, s}, ctx.Declare("CREATE TABLE x(" + s.declared() + ")")
@@ -301,9 +317,9 @@ func (e *sqlEngine) Create(ctx vtab.Context, args []string) (vtab.Table, error) 
 
 // VolatileArgs makes the driver pass the texts of SQLite without a copy, which would end
 // at a zero byte.
-func (e *sqlEngine) VolatileArgs() bool { return true }
+func (d *sqlDriver) VolatileArgs() bool { return true }
 
 // Connect implements [vtab.Module].
-func (e *sqlEngine) Connect(ctx vtab.Context, args []string) (vtab.Table, error) {
-	return e.Create(ctx, args)
+func (d *sqlDriver) Connect(ctx vtab.Context, args []string) (vtab.Table, error) {
+	return d.Create(ctx, args)
 }
