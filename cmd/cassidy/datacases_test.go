@@ -134,6 +134,18 @@ cassidy: hint: line 1 has the text with decomposed accents: pass it as "cafe\u03
 cassidy: edit num.txt: the old text was not found
 cassidy: hint: line 1 has the text without the line numbers: leave them out
 `},
+	{name: "17-html-table", want: `
+Month | Saved | Goal
+Jan | 100 | 50
+Feb | 8\|0 x
+
+A | 1
+| 2
+
+7. seven
+
+[hidden text left out]
+`},
 	{name: "19-sql-functions", want: `
 median(v)
     float

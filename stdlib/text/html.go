@@ -2,7 +2,6 @@ package text
 
 import (
 	"net/url"
-	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -19,8 +18,8 @@ func HTML() tool.Module {
 		Doc:  "Web pages.",
 		Funcs: []tool.Func{{
 			Name: "text",
-			Doc: "Convert a page to readable text. Headings, lists, links, code and tables become Markdown. Everything else becomes plain lines. " +
-				"Scripts, styles and pictures without a description are omitted. Invalid HTML is read as in browsers.",
+			Doc: "Convert a page to readable text. Headings, lists, links and code become Markdown, and a row of a table is a line with | between its cells. Everything else becomes plain lines. " +
+				"Scripts, styles and pictures without a description are omitted. So is text that the page hides from its readers with an attribute, such as hidden or style=\"display:none\", which a last line then says. Invalid HTML is read as in browsers.",
 			Params: []tool.Param{
 				tool.Required("html", tool.TypeString, "The page, or a part of one."),
 				tool.Optional("url", tool.TypeString, "", "The URL of the page, to resolve links. Without it, only absolute links are shown."),
@@ -36,18 +35,24 @@ type htmlReader struct {
 	base *url.URL
 	out  row.Builder
 
-	breaks int    // the line breaks before the next piece
-	space  bool   // or a space before it
-	skip   string // the element that is left out, or ""
-	depth  int    // how many elements of that name are open
-	pre    int    // open elements whose white space counts
-	lists  []int  // of each open list: the number of the last item, or -1 without numbers
-	cell   bool   // the row of a table has a cell
-	title  strings.Builder
-	titled bool   // in the title of the page
-	href   string // of the open link, as in the page; or ""
-	link   string // the target of the open link
-	linked bool   // the text of the open link has begun
+	breaks  int    // the line breaks before the next piece
+	space   bool   // or a space before it
+	skip    string // the element that is left out, or ""
+	depth   int    // how many elements of that name are open
+	holders int    // and how many open lists or tables in it can hold others
+	pre     int    // open elements whose white space counts
+	lists   []htmlList
+	items   []int // of each ol of the page: how many items it has; nil if none counts down
+	ols     int   // how many there were so far
+	tables  htmlTables
+	hides   bool // what is left out would be text, but is hidden
+	code    bool // a script in what is hidden is open
+	hid     bool // such text was left out
+	title   strings.Builder
+	titled  bool   // in the title of the page
+	href    string // of the open link, as in the page; or ""
+	link    string // the target of the open link
+	linked  bool   // the text of the open link has begun
 }
 
 func htmlText(a *value.Dict) (value.Value, error) {
@@ -58,7 +63,11 @@ func htmlText(a *value.Dict) (value.Value, error) {
 	if base, err := url.Parse(a.Text("url")); err == nil && base.Host != "" {
 		r.base = base
 	}
-	z := html.NewTokenizer(strings.NewReader(a.Text("html")))
+	page := a.Text("html")
+	if strings.Contains(strings.ToLower(page), "reversed") {
+		r.items = htmlItems(page)
+	}
+	z := html.NewTokenizer(strings.NewReader(page))
 	for kind := z.Next(); kind != html.ErrorToken && !r.out.Full; kind = z.Next() {
 		switch kind {
 		case html.TextToken:
@@ -75,6 +84,11 @@ func htmlText(a *value.Dict) (value.Value, error) {
 	if r.pre > 0 {
 		r.endFence()
 	}
+	if r.hid {
+		r.tables = htmlTables{}
+		r.brk(2)
+		r.put("[hidden text left out]")
+	}
 	v, err := r.out.Text()
 	if title := strings.Join(strings.Fields(strings.ToValidUTF8(r.title.String(), "\ufffd")), " "); err == nil && title != "" {
 		return strings.TrimSpace("# " + title + "\n\n" + v.(string)), nil
@@ -89,6 +103,7 @@ func (r *htmlReader) text(s string) {
 	case r.titled:
 		r.title.WriteString(s)
 	case r.skip != "":
+		r.hid = r.hid || r.hides && !r.code && strings.TrimSpace(s) != ""
 	case r.pre > 0:
 		if r.breaks > 0 {
 			s = strings.TrimPrefix(s, "\n")
@@ -97,6 +112,9 @@ func (r *htmlReader) text(s string) {
 	default:
 		for i, word := range strings.FieldsFunc(s, htmlIsSpace) {
 			r.space = r.space || i > 0 || htmlIsSpace(rune(s[0]))
+			if r.tables.inCell() {
+				word = strings.ReplaceAll(word, "|", `\|`)
+			}
 			r.put(word)
 		}
 		r.space = r.space || s != "" && htmlIsSpace(rune(s[len(s)-1]))
@@ -124,26 +142,54 @@ func (r *htmlReader) put(s string) {
 		}
 	}
 	r.out.Add(s)
+	r.tables.empty = false
 }
 
-// brk begins a new line, or with 2 a new paragraph; with 0 it does nothing.
+// brk begins a new line, or with 2 a new paragraph; with 0 it does nothing. It keeps the row of a
+// table on one line, but for a first cell, which can be a whole page.
 func (r *htmlReader) brk(n int) {
-	if n > 0 {
+	switch in := &r.tables; {
+	case n <= 0 || in.inCell() && in.empty:
+	case in.inCell() && in.top().last > 0:
+		r.space = true
+	default:
 		r.breaks, r.space = max(r.breaks, n), false
 	}
 }
 
 func (r *htmlReader) start(name string, attrs []html.Attribute, closed bool) {
+	if name == "ol" {
+		r.ols++
+	}
 	if r.skip != "" {
-		if name == r.skip && !closed {
+		r.code = name == "script" || name == "style"
+		starts, _, holders := htmlEnds(r.skip)
+		switch within := r.holders > 0 || r.depth > 1; {
+		case !within && (htmlIsOne(name, starts) || r.skip == "p" && htmlBlock(name)):
+			r.skip = ""
+		case htmlIsOne(name, holders):
+			r.holders++
+		case name == r.skip && r.holders == 0 && !closed:
 			r.depth++
+		case name == "img":
+			r.hid = r.hid || r.hides && htmlAttr(attrs, "alt") != ""
+		}
+		if r.skip != "" {
+			return
+		}
+	}
+	if !htmlIsOne(name, htmlTextless) && htmlHidden(name, attrs) {
+		if name == "img" {
+			r.hid = r.hid || htmlAttr(attrs, "alt") != ""
+		} else {
+			r.leaveOut(name, true)
 		}
 		return
 	}
 	switch name {
 	case "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas", "select", "textarea":
 		if !closed {
-			r.skip, r.depth = name, 1
+			r.leaveOut(name, false)
 		}
 	case "title":
 		r.titled = !closed && r.title.Len() == 0
@@ -159,25 +205,32 @@ func (r *htmlReader) start(name string, attrs []html.Attribute, closed bool) {
 		r.put(strings.Repeat("#", int(name[1]-'0')))
 		r.space = true
 	case "ul", "ol":
-		r.list(name)
+		r.list(name, attrs)
 	case "li":
-		r.item()
-	case "tr":
-		r.brk(1)
-		r.cell = false
-	case "td", "th":
-		if r.cell {
-			r.space = true
-			r.put("|")
-			r.space = true
+		r.item(attrs)
+	case "table":
+		r.brk(2)
+		r.tables.open()
+	case "thead", "tbody", "tfoot":
+		r.endCell()
+		if t := r.tables.top(); t != nil {
+			t.down = nil
 		}
-		r.cell = true
+	case "tr":
+		r.endCell()
+		r.brk(1)
+		if t := r.tables.top(); t != nil {
+			t.row()
+		}
+	case "td", "th":
+		r.endCell()
+		r.cell(attrs)
 	case "pre":
 		if r.pre++; r.pre == 1 {
 			r.fence()
 		}
 	case "br":
-		r.brk(r.breaks + 1)
+		r.lineBreak()
 	case "hr":
 		r.brk(2)
 		r.put("---")
@@ -189,16 +242,36 @@ func (r *htmlReader) start(name string, attrs []html.Attribute, closed bool) {
 
 func (r *htmlReader) end(name string) {
 	if r.skip != "" {
-		if name == r.skip {
+		r.code = false
+		_, ends, holders := htmlEnds(r.skip)
+		switch {
+		case r.holders > 0 && htmlIsOne(name, holders):
+			r.holders--
+			return
+		case r.holders > 0:
+			return
+		case name == r.skip:
 			if r.depth--; r.depth == 0 {
 				r.skip = ""
 			}
+			return
+		case !htmlIsOne(name, ends) && !(r.skip == "p" && htmlBlock(name)):
+			return
 		}
-		return
+		r.skip = "" // the element around it ends
 	}
 	switch name {
 	case "title":
 		r.titled = false
+	case "td", "th", "tr":
+		r.endCell()
+		if name == "tr" {
+			r.brk(1)
+		}
+	case "table":
+		r.endCell()
+		r.tables.close()
+		r.brk(2)
 	case "a":
 		r.closeLink()
 	case "ul", "ol":
@@ -212,7 +285,7 @@ func (r *htmlReader) end(name string) {
 		}
 		r.pre = max(r.pre-1, 0)
 	case "br": // browsers treat </br> like <br>
-		r.brk(r.breaks + 1)
+		r.lineBreak()
 	default:
 		r.brk(htmlBreaks(name))
 	}
@@ -228,32 +301,6 @@ func htmlBreaks(name string) int {
 		return 1
 	}
 	return 0
-}
-
-// htmlMaxLists is how deep lists are indented.
-const htmlMaxLists = 10
-
-func (r *htmlReader) list(name string) {
-	r.brk(2 - min(len(r.lists), 1))
-	if len(r.lists) >= 1000 {
-		return // each open list takes memory
-	}
-	if name == "ol" {
-		r.lists = append(r.lists, 0)
-	} else {
-		r.lists = append(r.lists, -1)
-	}
-}
-
-func (r *htmlReader) item() {
-	r.brk(1)
-	mark, n := "-", len(r.lists)
-	if n > 0 && r.lists[n-1] >= 0 {
-		r.lists[n-1]++
-		mark = strconv.Itoa(r.lists[n-1]) + "."
-	}
-	r.put(strings.Repeat("  ", min(max(n-1, 0), htmlMaxLists)) + mark)
-	r.space = true
 }
 
 // fence begins code, and endFence ends it.
