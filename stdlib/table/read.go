@@ -20,9 +20,10 @@ const (
 	formatJSON  = "json"
 	formatLines = "jsonl"
 	formatXLSX  = "xlsx"
+	formatSQL   = "sqlite"
 )
 
-var formatNames = []string{formatCSV, formatTSV, formatJSON, formatLines, formatXLSX}
+var formatNames = []string{formatCSV, formatTSV, formatJSON, formatLines, formatXLSX, formatSQL}
 
 // readOptions are the arguments about a file. What they do not specify is detected.
 type readOptions struct {
@@ -40,12 +41,13 @@ type readOptions struct {
 	fill      bool            // fill short rows with missing values
 	skip      int             // number of lines before the table
 	sheet     value.Value     // name or number from 1; nil is the first visible one
+	engine    *sqlEngine      // opens databases
 }
 
 // readParams are the parameters that data.read and data.parse share.
 func readParams() []tool.Param {
 	return []tool.Param{
-		tool.Maybe("format", tool.TypeString, "csv, tsv, json, jsonl or xlsx. Default: data.read uses the extension of the path. A path without an extension is read as csv, and an unknown extension is an error. data.parse detects the format from the beginning of the text."),
+		tool.Maybe("format", tool.TypeString, "csv, tsv, json, jsonl, xlsx or sqlite. Default: data.read uses the extension of the path. A path without an extension is read as csv, and an unknown extension is an error. data.parse detects the format from the beginning of the text."),
 		tool.Maybe("delimiter", tool.TypeString, "The character between the cells of a CSV file. Default: detected from the first lines, among , ; tab and |."),
 		tool.Optional("quote", tool.TypeString, `"`, "The character around quoted cells; an empty text means that no cell is quoted."),
 		tool.Maybe("header", tool.TypeBoolean, "Whether the first row has the column names. Default for CSV: False if each cell of the first row is empty, a number, a date or a time; else True. Default for sheets and JSON lists: True if all values of the first row are texts. Columns without a name are named column_1, column_2 and so on."),
@@ -58,7 +60,7 @@ func readParams() []tool.Param {
 		tool.Maybe("dates", tool.TypeCharacter, `Additional formats of dates and times, as in "%d.%m.%Y" or "%m/%d/%Y %H:%M". A column has dates if all values match one format. If several formats match all values but give different dates, the column is text. This can happen with "%d/%m/%Y" and "%m/%d/%Y". ISO 8601, as in 2024-02-29, is always recognized.`),
 		tool.Optional("fill", tool.TypeBoolean, false, "Whether to fill short rows with missing values. If False, short rows are an error. Long rows are always an error."),
 		tool.Optional("skip", tool.TypeInteger, int64(0), "The number of lines or sheet rows to skip before the table."),
-		tool.Maybe("sheet", tool.TypeAny, "The sheet of a spreadsheet, by name or by number from 1. Default: the first visible sheet."),
+		tool.Maybe("sheet", tool.TypeAny, "The sheet of a spreadsheet, or the table or view of a SQLite file, by name or by number from 1. Default: the first visible sheet, or the first table."),
 	}
 }
 
@@ -90,32 +92,44 @@ const otherRules = "\nThe rules for JSON:\n\n" +
 	"- One sheet is read. Empty rows and columns around the table are skipped.\n" +
 	"- The types of the cells are kept.\n" +
 	"- The value of a formula is its saved value. A formula without a saved value is an error. A cell with the error value #N/A is missing. All other error values are errors.\n" +
-	"- The file may have at most 512 MB after decompression. The table is always kept in memory, even if the file has more than 8 MB.\n\n"
+	"- The file may have at most 512 MB after decompression. The table is always kept in memory, even if the file has more than 8 MB.\n" +
+	"\nThe rules for SQLite files:\n\n" +
+	"- One table or view is read, and always kept in memory. The file is never written.\n" +
+	"- The types of the values are kept. A column declared as bool with only 0 and 1 is one of bools. Texts are dates if all texts of the column are dates in ISO 8601. Bytes are shown as their number.\n" +
+	"- A view cannot use the current time, random numbers or functions of other programs, and has 60 seconds.\n" +
+	"- Changes that are only in the -wal file beside it are not read, which a note says. A file whose last write was interrupted is an error.\n\n"
 
-func readRows() []member {
+func readRows(e *sqlEngine) []member {
 	return []member{
 		{tool.Func{
 			Name: "read",
-			Doc: "Read a table from a file of the project: CSV, TSV, JSON, JSON Lines or XLSX. A file of more than 8 MB " +
+			Doc: "Read a table from a file of the project: CSV, TSV, JSON, JSON Lines, XLSX or SQLite. A file of more than 8 MB " +
 				"is not kept in memory: each operation reads the file again. Such a table may be larger than memory, and supports the same operations. " +
-				"The tables from XLSX files and from JSON objects of columns are always kept in memory, even if the file has more than 8 MB. " +
+				"The tables from XLSX and SQLite files and from JSON objects of columns are always kept in memory, even if the file has more than 8 MB. " +
 				csvRules + otherRules + "Needs `fs.read`.",
 			Params:   append([]tool.Param{tool.Required("path", tool.TypeString, "The file.")}, readParams()...),
 			Returns:  "a table",
 			Requests: []string{"fs.read"},
-		}, func(c *call) (value.Value, error) { return c.read((*call).fileInput) }},
+		}, func(c *call) (value.Value, error) { return c.read(e, (*call).fileInput) }},
 		{tool.Func{
 			Name:    "parse",
 			Doc:     "Read a table from a text, or from the bytes of a file. The rules are those of data.read.",
 			Params:  append([]tool.Param{tool.Required("text", tool.TypeAny, "The text, or bytes.")}, readParams()...),
 			Returns: "a table",
-		}, func(c *call) (value.Value, error) { return c.read((*call).textInput) }},
+		}, func(c *call) (value.Value, error) { return c.read(e, (*call).textInput) }},
+		{tool.Func{
+			Name:     "sheets",
+			Doc:      "List the names to pass as sheet to data.read: the tables and views of a SQLite file, or the visible sheets of a spreadsheet. Needs `fs.read`.",
+			Params:   []tool.Param{tool.Required("path", tool.TypeString, "The file.")},
+			Returns:  "a list of names; for a file of another format, an empty list",
+			Requests: []string{"fs.read"},
+		}, func(c *call) (value.Value, error) { return c.sheets(e) }},
 	}
 }
 
 // read reads the table that the arguments describe, from the input that open returns.
-func (c *call) read(open func(*call, *readOptions) (*input, error)) (value.Value, error) {
-	o, err := c.readOptions()
+func (c *call) read(e *sqlEngine, open func(*call, *readOptions) (*input, error)) (value.Value, error) {
+	o, err := c.readOptions(e)
 	if err != nil {
 		return nil, err
 	}
@@ -168,6 +182,8 @@ func read(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Table,
 		return readJSONLines(ctx, g, in, o)
 	case formatXLSX:
 		return readXLSX(ctx, g, in, o)
+	case formatSQL:
+		return readSQLite(ctx, g, in, o)
 	case formatTSV:
 		if o.delimiter == "" {
 			o.delimiter = "\t"
@@ -183,6 +199,8 @@ func (o *readOptions) formatOf(in *input) (string, error) {
 		return o.format, nil
 	}
 	switch suffix := strings.ToLower(path.Ext(in.name)); {
+	case bytes.HasPrefix(in.held, []byte(sqliteHeader)), suffix == ".sqlite", suffix == ".sqlite3", suffix == ".db", suffix == ".db3":
+		return formatSQL, nil
 	case !in.file:
 		return formatOfBytes(in.held), nil
 	case suffix == ".csv", suffix == ".txt", suffix == ".dat", suffix == "":
@@ -251,8 +269,9 @@ func formatOfObject(text []byte) string {
 }
 
 // readOptions returns the arguments that readParams describes.
-func (c *call) readOptions() (*readOptions, error) {
+func (c *call) readOptions(e *sqlEngine) (*readOptions, error) {
 	o := &readOptions{
+		engine: e,
 		format: strings.ToLower(c.args.Text("format")), delimiter: c.args.Text("delimiter"), quote: c.args.Text("quote"),
 		encoding: strings.ToLower(c.args.Text("encoding")), thousands: c.args.Text("thousands"), decimal: c.args.Text("decimal"),
 		percent: c.args.Bool("percent"), dates: row.Strings(c.args, "dates"), fill: c.args.Bool("fill"),

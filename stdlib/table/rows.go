@@ -33,7 +33,7 @@ type kinds struct{ table, groups tool.ObjectType }
 // Module returns the module data: the functions that return tables, and the types of
 // tables and groups with their methods.
 func Module() tool.Module {
-	k := &kinds{}
+	k, e := &kinds{}, &sqlEngine{}
 	k.table = tool.ObjectType{
 		Name: "table",
 		Doc: "A table has rows and named columns. The type of a column is text, integer, float, bool, date, datetime (without a zone), " +
@@ -59,7 +59,7 @@ func Module() tool.Module {
 	return tool.Module{
 		Name:    "data",
 		Doc:     "Tables from files and texts, and SQL queries on them.",
-		Funcs:   bound(k, slices.Concat(readRows(), sqlRows())),
+		Funcs:   bound(k, slices.Concat(readRows(e), sqlRows(e))),
 		Objects: []*tool.ObjectType{&k.table, &k.groups},
 	}
 }

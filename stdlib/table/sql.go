@@ -13,8 +13,7 @@ const (
 	maxQueryTime = 60
 )
 
-func sqlRows() []member {
-	e := &sqlEngine{}
+func sqlRows(e *sqlEngine) []member {
 	return []member{{tool.Func{
 		Name: "sql",
 		Doc: "Run a SQL query (SQLite) on tables, and return the rows as a table. These rules apply:\n\n" +

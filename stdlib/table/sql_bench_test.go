@@ -44,11 +44,11 @@ func openBench(b *testing.B) *sqlQuery {
 	}
 	table := sqlBenchTable()
 	q := &sqlQuery{statement: statement, ctx: context.Background(), sources: []*sqlSource{{name: "t", table: table, used: make([]bool, len(table.names))}}}
-	if q.vfs, err = newClocklessVFS(); err != nil {
+	if q.vfs, err = newClocklessVFS(""); err != nil {
 		b.Fatal(err)
 	}
 	d, leave := e.enter(q)
-	db, conn, err := openSQL(q.ctx, sqlConnector{&d.Driver, 1 << 30 / sqlPage, q.vfs.name})
+	db, conn, err := openSQL(q.ctx, sqlConnector{&d.Driver, 1 << 30 / sqlPage, q.vfs.name, false})
 	if err != nil {
 		b.Fatal(err)
 	}

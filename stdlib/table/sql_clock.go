@@ -42,12 +42,20 @@ func refuseTime(_ *libc.TLS, vfs, _ uintptr) int32 {
 	return sqlite3.SQLITE_ERROR
 }
 
-// newClocklessVFS registers a VFS that is otherwise the default one.
-func newClocklessVFS() (*clocklessVFS, error) {
+// newClocklessVFS registers a VFS that is otherwise the named one; "" is the default one.
+func newClocklessVFS(base string) (*clocklessVFS, error) {
 	thread := libc.NewTLS()
 	defer thread.Close()
 	code, asked, size := vfsLayout()
-	usual := sqlite3.Xsqlite3_vfs_find(thread, 0)
+	named := uintptr(0)
+	if base != "" {
+		var err error
+		if named, err = libc.CString(base); err != nil {
+			return nil, errSQLMemory(err.Error())
+		}
+		defer libc.Xfree(thread, named)
+	}
+	usual := sqlite3.Xsqlite3_vfs_find(thread, named)
 	v := &clocklessVFS{at: sqlite3.Xsqlite3_malloc(thread, int32(size))}
 	if usual == 0 || v.at == 0 {
 		return nil, errSQLMemory("out of memory")
@@ -65,6 +73,7 @@ func newClocklessVFS() (*clocklessVFS, error) {
 		}
 	}
 	v.set("FpNext", 0)
+	libc.AssignPtrInt32(v.at+vfsField("FiVersion"), 2) // with xCurrentTimeInt64
 	libc.AssignPtrUintptr(v.at+code, reflect.ValueOf(refuseTime).Pointer())
 	v.set("FxCurrentTimeInt64", v.at+code)
 	v.set("FzName", v.text)

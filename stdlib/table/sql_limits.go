@@ -40,11 +40,12 @@ func sqlLimits() map[int]int {
 	}
 }
 
-// A sqlConnector opens a database in memory, without a file for overflow.
+// A sqlConnector opens a database in memory, without a file for overflow, or a file of its VFS.
 type sqlConnector struct {
 	driver *sqlite.Driver
 	pages  int64
 	vfs    string
+	file   bool
 }
 
 // sqlPage is the size of a page of a database in bytes.
@@ -55,7 +56,11 @@ func (c sqlConnector) Driver() driver.Driver { return c.driver }
 
 // Connect implements [driver.Connector].
 func (c sqlConnector) Connect(context.Context) (driver.Conn, error) {
-	return c.driver.Open(fmt.Sprintf(":memory:?_defensive=1&_dqs=0&_pragma=trusted_schema(0)&_pragma=temp_store(2)&_pragma=max_page_count(%d)&vfs=%s", c.pages, c.vfs))
+	name, mode := ":memory:", ""
+	if c.file {
+		name, mode = "file:"+sqliteName, "&mode=ro&immutable=1&_pragma=cell_size_check(1)"
+	}
+	return c.driver.Open(fmt.Sprintf("%s?_defensive=1&_dqs=0&_pragma=trusted_schema(0)&_pragma=temp_store(2)&_pragma=max_page_count(%d)&vfs=%s%s", name, c.pages, c.vfs, mode))
 }
 
 // openSQL opens a new database. max_page_count limits the copied data even if memory is

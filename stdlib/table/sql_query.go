@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"modernc.org/sqlite"
+	"modernc.org/sqlite/vfs"
 	"modernc.org/sqlite/vtab"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -22,10 +23,10 @@ import (
 // A sqlEngine opens a database for each query.
 type sqlEngine struct {
 	mu         sync.Mutex
-	idle       []*sqlDriver
-	configured bool  // SQLite was configured to count its memory
-	counts     bool  // SQLite counts its memory
-	heap       int64 // the memory limit for the running queries
+	idle       map[bool][]*sqlDriver // by whether they are for files
+	configured bool                  // SQLite was configured to count its memory
+	counts     bool                  // SQLite counts its memory
+	heap       int64                 // the memory limit for the running queries
 }
 
 // A sqlDriver has the functions and virtual tables of one query at a time. It is separate from
@@ -34,15 +35,18 @@ type sqlEngine struct {
 type sqlDriver struct {
 	sqlite.Driver
 	query *sqlQuery
+	files bool // it opens files, which have views: those can use only the functions of SQLite
 }
 
 // sqlModule is the name of the virtual tables in SQL.
 const sqlModule = "cassidy"
 
-func newSQLDriver() *sqlDriver {
-	d := &sqlDriver{}
-	err := errors.Join(d.RegisterModule(sqlModule, d), d.RegisterCollationUtf8(timeCollation, compareTimes),
-		d.RegisterCollationUtf8("NOCASE", compareFolded), withoutRandom(&d.Driver), d.registerFunctions())
+func newSQLDriver(files bool) *sqlDriver {
+	d := &sqlDriver{files: files}
+	err := errors.Join(d.RegisterModule(sqlModule, d), withoutRandom(&d.Driver))
+	if !files {
+		err = errors.Join(err, d.RegisterCollationUtf8(timeCollation, compareTimes), d.RegisterCollationUtf8("NOCASE", compareFolded), d.registerFunctions())
+	}
 	if err != nil {
 		panic("table: " + err.Error()) // the driver is new, so the names are unused
 	}
@@ -53,22 +57,27 @@ func newSQLDriver() *sqlDriver {
 func (e *sqlEngine) enter(q *sqlQuery) (d *sqlDriver, leave func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if last := len(e.idle) - 1; last >= 0 {
-		d, e.idle = e.idle[last], e.idle[:last]
+	files := q.file != nil
+	if idle := e.idle[files]; len(idle) > 0 {
+		d, e.idle[files] = idle[len(idle)-1], idle[:len(idle)-1]
 	} else {
-		d = newSQLDriver()
+		d = newSQLDriver(files)
 	}
 	d.query = q
 	return d, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		d.query = nil
-		e.idle = append(e.idle, d)
+		if e.idle == nil {
+			e.idle = map[bool][]*sqlDriver{}
+		}
+		e.idle[files] = append(e.idle[files], d)
 	}
 }
 
-// A sqlQuery is one call of data.sql.
+// A sqlQuery is one call of data.sql, or reads a file.
 type sqlQuery struct {
+	file      *sqliteFile // nil in data.sql
 	statement *sqlStatement
 	sources   []*sqlSource
 	params    []driver.NamedValue
@@ -91,26 +100,33 @@ type sqlConn interface {
 	ColumnInfo(query string) ([]sqlite.ColumnInfo, error)
 }
 
-// run runs the query. First the tables are virtual, so that SQLite reports which columns
-// it needs. A table that is read once stays virtual, and its rows are not copied. If a
-// query reads several tables, they are copied into real ones, which SQLite can index.
-func (q *sqlQuery) run(ctx context.Context, e *sqlEngine) (t *Table, err error) {
+// within opens a database for what do does.
+func (q *sqlQuery) within(ctx context.Context, e *sqlEngine, do func() error) (err error) {
 	d, leave := e.enter(q)
 	defer leave()
 	e.countMemory()
 	q.ctx = ctx
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	if q.vfs, err = newClocklessVFS(); err != nil {
-		return nil, err
+	base := ""
+	if q.file != nil {
+		name, files, err := vfs.New(q.file)
+		if err != nil {
+			return errSQLMemory(err.Error())
+		}
+		defer files.Close()
+		base = name
+	}
+	if q.vfs, err = newClocklessVFS(base); err != nil {
+		return err
 	}
 	defer q.vfs.close()
-	db, conn, err := openSQL(ctx, sqlConnector{&d.Driver, newBudget(q.grant).all / sqlPage, q.vfs.name})
-	if err != nil {
-		return nil, q.explain(err)
-	}
 	share := newBudget(q.grant).all
+	db, conn, err := openSQL(ctx, sqlConnector{&d.Driver, share / sqlPage, q.vfs.name, q.file != nil})
+	if err != nil {
+		return q.explain(err)
+	}
 	e.adjustMemory(share)
 	defer e.adjustMemory(-share)
 	defer db.Close()
@@ -121,28 +137,40 @@ func (q *sqlQuery) run(ctx context.Context, e *sqlEngine) (t *Table, err error) 
 			panic(r)
 		}
 		if r != nil { // the driver panics if it cannot allocate a text
-			t, err = nil, errSQLMemory(fmt.Sprint(r))
+			err = errSQLMemory(fmt.Sprint(r))
 		}
 	}()
 	q.conn = conn
-	for i := range q.sources {
-		if err := q.virtual(quoteSQL(q.sources[i].name), i); err != nil {
-			return nil, err
+	return do()
+}
+
+// run runs the query. First the tables are virtual, so that SQLite reports which columns
+// it needs. A table that is read once stays virtual, and its rows are not copied. If a
+// query reads several tables, they are copied into real ones, which SQLite can index.
+func (q *sqlQuery) run(ctx context.Context, e *sqlEngine) (t *Table, err error) {
+	err = q.within(ctx, e, func() error {
+		for i := range q.sources {
+			if err := q.virtual(quoteSQL(q.sources[i].name), i); err != nil {
+				return err
+			}
 		}
-	}
-	columns, err := q.inspect()
-	if err != nil {
-		return nil, err
-	}
-	if q.statement.explain {
-		return q.explained()
-	}
-	if q.severalNamed() {
-		if err := q.copyNamed(); err != nil {
-			return nil, err
+		columns, err := q.inspect()
+		if err != nil {
+			return err
 		}
-	}
-	return q.collect(columns)
+		if q.statement.explain {
+			t, err = q.explained()
+			return err
+		}
+		if q.severalNamed() {
+			if err := q.copyNamed(); err != nil {
+				return err
+			}
+		}
+		t, err = q.collect(columns)
+		return err
+	})
+	return t, err
 }
 
 // virtual creates a virtual table for the i-th table.
