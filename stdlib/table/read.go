@@ -94,7 +94,7 @@ const otherRules = "\nThe rules for JSON:\n\n" +
 	"- The value of a formula is its saved value. A formula without a saved value is an error. A cell with the error value #N/A is missing. All other error values are errors.\n" +
 	"- The file may have at most 512 MB after decompression. The table is always kept in memory, even if the file has more than 8 MB.\n" +
 	"\nThe rules for SQLite files:\n\n" +
-	"- One table or view is read, and always kept in memory. The file is never written.\n" +
+	"- One table or view is read. The file is never written. A view is always kept in memory.\n" +
 	"- The types of the values are kept. A column declared as bool with only 0 and 1 is one of bools. Texts are dates if all texts of the column are dates in ISO 8601. Bytes are shown as their number.\n" +
 	"- A view cannot use the current time, random numbers or functions of other programs, and has 60 seconds.\n" +
 	"- Changes that are only in the -wal file beside it are not read, which a note says. A file whose last write was interrupted is an error.\n\n"
@@ -105,7 +105,7 @@ func readRows(e *sqlEngine) []member {
 			Name: "read",
 			Doc: "Read a table from a file of the project: CSV, TSV, JSON, JSON Lines, XLSX or SQLite. A file of more than 8 MB " +
 				"is not kept in memory: each operation reads the file again. Such a table may be larger than memory, and supports the same operations. " +
-				"The tables from XLSX and SQLite files and from JSON objects of columns are always kept in memory, even if the file has more than 8 MB. " +
+				"The tables from XLSX files and from JSON objects of columns are always kept in memory, even if the file has more than 8 MB. " +
 				csvRules + otherRules + "Needs `fs.read`.",
 			Params:   append([]tool.Param{tool.Required("path", tool.TypeString, "The file.")}, readParams()...),
 			Returns:  "a table",

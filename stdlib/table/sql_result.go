@@ -21,6 +21,7 @@ type sqlResult struct {
 	columns   []*Column // nil if all values so far are missing
 	rows      int
 	budget    *budget
+	flush     func() error // takes the rows of a batch, after which they are removed; or nil
 	err       error
 }
 
@@ -68,6 +69,11 @@ func (r *sqlResult) add(values []vtab.Value) error {
 	if err := r.budget.take(size); err != nil {
 		r.err = err
 		return err
+	}
+	if r.flush != nil && r.rows == batchRows {
+		if r.err = r.flush(); r.err != nil {
+			return r.err
+		}
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ const (
 	sqliteName = "file"
 	// sqliteParts is how many parts of a large file are kept: the pages of a table are not in order.
 	sqliteParts = 4
-	// sqliteTime is the time to read a table, in seconds.
+	// sqliteTime is the time to read a view, in seconds.
 	sqliteTime = 60
 )
 
@@ -40,6 +40,7 @@ type sqliteFile struct {
 	err    error // of the gate
 	ahead  bool  // it is written ahead (WAL)
 	names  []string
+	views  map[string]bool
 	notes  []string
 }
 
@@ -53,7 +54,7 @@ func readSQLite(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	t, err := f.table(name)
+	t, err := f.table(name, o)
 	if err == nil && note != "" {
 		t.notes = append([]string{note}, t.notes...)
 	}
@@ -82,17 +83,21 @@ func openSQLite(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*
 	if err := f.checkBeside(); err != nil {
 		return nil, err
 	}
-	const list = "SELECT s.name FROM main.sqlite_schema s JOIN pragma_table_list l ON l.schema = 'main' AND l.name = s.name AND l.type IN ('table', 'view') " +
+	const list = "SELECT s.name, s.type FROM main.sqlite_schema s JOIN pragma_table_list l ON l.schema = 'main' AND l.name = s.name AND l.type IN ('table', 'view') " +
 		"WHERE s.name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY s.type, s.rowid"
-	t, err := f.query(list, "")
-	if err != nil {
-		return nil, err
-	}
-	if t.held.Rows == 0 {
+	f.views = map[string]bool{}
+	err := f.query(ctx, list, "", func(r *sqlResult) error {
+		for i := range r.rows {
+			name := r.columns[0].Texts[i]
+			f.names = append(f.names, name)
+			f.views[name] = r.columns[1].Texts[i] == "view"
+		}
+		return nil
+	})
+	if err == nil && len(f.names) == 0 {
 		return nil, value.Errorf(value.Failed, "%s has no tables", in.name).WithHint("%s", strings.Join(f.notes, "; "))
 	}
-	f.names = t.held.Columns[0].Texts
-	return f, nil
+	return f, err
 }
 
 // checkBeside looks for changes of the file that are not in it yet.
@@ -152,27 +157,133 @@ func (f *sqliteFile) choose(wanted value.Value) (name, note string, err error) {
 	return "", "", value.Errorf(value.Invalid, "argument 'sheet' should be a name or a number but got %s", value.TypeOf(wanted))
 }
 
-// table reads a table or a view.
-func (f *sqliteFile) table(name string) (*Table, error) {
-	t, err := f.query("SELECT * FROM main."+quoteSQL(name), name)
+// table reads a table or a view. The rows of a small file and of a view are held.
+func (f *sqliteFile) table(name string, o *readOptions) (*Table, error) {
+	text := "SELECT * FROM main." + quoteSQL(name)
+	s := &sqliteSurvey{budget: newBudget(f.grant), hold: f.in.held != nil || f.views[name]}
+	ctx := f.ctx
+	if f.views[name] { // which can take long for one row
+		clock := startClock(ctx, sqliteTime)
+		defer clock.stop()
+		ctx = clock.ctx
+	}
+	err := f.query(ctx, text, name, func(r *sqlResult) error {
+		if err := s.add(r); err != nil {
+			return f.explain(name, err)
+		}
+		return nil
+	})
+	if err == nil {
+		err = s.decide(o)
+	}
 	if err != nil {
 		return nil, err
 	}
-	t.notes = append(slices.Clone(f.notes), t.notes...)
-	for i, c := range t.held.Columns {
-		t.held.Columns[i] = c.withTimes()
-		t.types[i] = t.held.Columns[i].Type
+	t := &Table{names: s.names, types: s.types, notes: slices.Clone(f.notes), rows: s.rows}
+	if s.hold {
+		t.held = newBatch(s.types)
+		for i, raw := range s.held {
+			b, err := s.typed(raw)
+			if err != nil {
+				return nil, err
+			}
+			t.held.extend(b)
+			s.held[i] = nil
+		}
+		return t, nil
+	}
+	t.scan = func(ctx context.Context, g tool.Grant, yield func(*Batch) error) error {
+		f, err := openSQLite(ctx, g, f.in, o)
+		if err != nil {
+			return err
+		}
+		return f.query(ctx, text, name, func(r *sqlResult) error {
+			b, err := s.typed(&Batch{Rows: r.rows, Columns: r.columns})
+			if err != nil || b.Rows == 0 {
+				return err
+			}
+			return yield(b)
+		})
 	}
 	return t, nil
 }
 
-// query returns the rows of a query on the file. name is the table for errors, if there is one.
-func (f *sqliteFile) query(text, name string) (*Table, error) {
-	clock := startClock(f.ctx, sqliteTime)
-	defer clock.stop()
+// A sqliteSurvey finds the types of the columns of a table, which SQLite does not fix.
+type sqliteSurvey struct {
+	budget *budget
+	hold   bool
+	held   []*Batch // with columns of the types of their values; nil without values
+	names  []string
+	known  []string // the declared types
+	kinds  []kindSet
+	flags  []bool // no integer is other than 0 and 1
+	types  []Type
+	rows   int
+}
+
+// add surveys the rows of a result.
+func (s *sqliteSurvey) add(r *sqlResult) error {
+	if s.kinds == nil {
+		s.names, s.known = r.names, r.decltypes
+		s.kinds, s.flags = make([]kindSet, len(s.names)), slices.Repeat([]bool{true}, len(s.names))
+	}
+	for i, c := range r.columns {
+		for row := range r.rows {
+			if c == nil || c.missing(row) {
+				continue
+			}
+			v := c.value(row)
+			s.kinds[i].add(v)
+			s.flags[i] = s.flags[i] && (v == int64(0) || v == int64(1))
+		}
+	}
+	s.rows += r.rows
+	if !s.hold {
+		return nil
+	}
+	s.held = append(s.held, &Batch{Rows: r.rows, Columns: r.columns})
+	return s.budget.take(r.budget.all - r.budget.left)
+}
+
+// decide chooses the types of the columns, some of which may be given.
+func (s *sqliteSurvey) decide(o *readOptions) (err error) {
+	if s.types, err = o.typesOfColumns(s.names, s.kinds); err != nil {
+		return err
+	}
+	for i, kinds := range s.kinds {
+		_, given := o.types[s.names[i]]
+		declared := sqliteType(s.known[i])
+		if !given && (kinds == 0 || s.types[i] == Integer && (declared == Float || declared == Bool && s.flags[i])) {
+			s.types[i] = declared
+		}
+	}
+	return nil
+}
+
+// typed returns the rows in columns of the types.
+func (s *sqliteSurvey) typed(raw *Batch) (*Batch, error) {
+	b := newBatch(s.types)
+	b.Rows = raw.Rows
+	for i, c := range raw.Columns {
+		for row := range raw.Rows {
+			var v value.Value
+			if c != nil && !c.missing(row) {
+				v = c.value(row)
+			}
+			if err := b.Columns[i].addRead(v); err != nil {
+				return nil, inCell(err, row+1, s.names[i])
+			}
+		}
+	}
+	return b, nil
+}
+
+// query runs a query on the file, and passes its rows on in batches; the last one may be empty.
+// name is the table for errors, if there is one.
+func (f *sqliteFile) query(ctx context.Context, text, name string, yield func(*sqlResult) error) error {
 	q := &sqlQuery{file: f, statement: &sqlStatement{}, grant: f.grant}
-	var t *Table
-	err := q.within(clock.ctx, f.engine, func() error {
+	var stopped error
+	err := q.within(ctx, f.engine, func() error {
 		var columns []sqlite.ColumnInfo
 		err := q.conn.Raw(func(c any) (err error) {
 			columns, err = c.(sqlConn).ColumnInfo(text)
@@ -184,26 +295,40 @@ func (f *sqliteFile) query(text, name string) (*Table, error) {
 		shown := make([]string, len(columns))
 		for i := range columns {
 			shown[i] = fmt.Sprintf("CASE typeof(c%d) WHEN 'blob' THEN '(' || length(c%[1]d) || ' bytes)' ELSE c%[1]d END", i)
-			columns[i].DeclType = sqliteType(columns[i].DeclType)
 		}
-		q.result = newSQLResult(columns, f.grant)
+		r := newSQLResult(columns, f.grant)
+		r.flush = func() error {
+			if stopped = ctx.Err(); stopped == nil {
+				stopped = yield(r)
+			}
+			r.clear(f.grant)
+			return stopped
+		}
+		q.result = r
 		if err := q.exec("CREATE VIRTUAL TABLE temp.result USING "+sqlModule, nil); err != nil {
 			return err
 		}
-		err = q.exec("WITH t("+q.result.declared()+") AS ("+text+") INSERT INTO temp.result SELECT "+strings.Join(shown, ", ")+" FROM t", nil)
+		err = q.exec("WITH t("+r.declared()+") AS ("+text+") INSERT INTO temp.result SELECT "+strings.Join(shown, ", ")+" FROM t", nil)
 		if err == nil {
-			t, err = q.result.table()
+			err = r.flush()
 		}
 		return err
 	})
 	switch {
 	case err == nil:
-		return t, f.in.checkUnchanged(f.grant)
+		return f.in.checkUnchanged(f.grant)
 	case f.err != nil:
-		return nil, f.err
-	case clock.ctx.Err() != nil && value.ErrorOf(err, value.Failed).Limit == "":
-		return nil, err // the call was canceled
+		return f.err
+	case stopped != nil:
+		return stopped
+	case ctx.Err() != nil && value.ErrorOf(err, value.Failed).Limit == "":
+		return err // the call was canceled
 	}
+	return f.explain(name, err)
+}
+
+// explain adds the file, the table if there is one, and a hint to an error.
+func (f *sqliteFile) explain(name string, err error) error {
 	place := f.in.name
 	if name != "" {
 		place += fmt.Sprintf(", table %q", cut(name))
@@ -219,46 +344,20 @@ func (f *sqliteFile) query(text, name string) (*Table, error) {
 	default:
 		e.Hint = "read another table"
 	}
-	return nil, e
+	return e
 }
 
-// sqliteType returns the type of this package for a declared type, if a value needs it.
-func sqliteType(declared string) string {
+// sqliteType returns the type for a declared type. Other columns get that of their values.
+func sqliteType(declared string) Type {
 	switch strings.ToUpper(declared) {
 	case "BOOL", "BOOLEAN":
-		return sqlTypes[Bool]
+		return Bool
 	case "REAL", "FLOAT", "DOUBLE", "DOUBLE PRECISION":
-		return sqlTypes[Float]
+		return Float
 	case "INT", "INTEGER", "BIGINT", "SMALLINT":
-		return sqlTypes[Integer]
+		return Integer
 	}
-	return ""
-}
-
-// withTimes returns a column of texts as one of times, if all texts are times of one kind.
-func (c *Column) withTimes() *Column {
-	if c.Type != Text {
-		return c
-	}
-	var kinds kindSet
-	for i, s := range c.Texts {
-		if !c.missing(i) {
-			kinds.add(s)
-		}
-	}
-	t := kinds.columnType()
-	if !t.time() {
-		return c
-	}
-	d := newColumn(t, c.Len())
-	for i, s := range c.Texts {
-		if n, ok := parseTime(t, s); ok && !c.missing(i) {
-			d.addInt(n)
-		} else {
-			d.addMissing()
-		}
-	}
-	return d
+	return Text
 }
 
 // ReadAt implements [io.ReaderAt]. A file that is written ahead is read as one that is not, because

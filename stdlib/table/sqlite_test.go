@@ -243,23 +243,44 @@ func TestSQLiteHostile(t *testing.T) {
 // TestSQLiteLarge reads a file in parts, with a bound for its rows.
 func TestSQLiteLarge(t *testing.T) {
 	t.Parallel()
-	b := sqliteBytes(t, "CREATE TABLE big(a INTEGER PRIMARY KEY, b TEXT)", "CREATE TABLE small(a)", "INSERT INTO small VALUES (7)",
+	b := sqliteBytes(t, "CREATE TABLE big(a INTEGER PRIMARY KEY, b TEXT)", "CREATE TABLE small(a)", "CREATE VIEW all_rows AS SELECT * FROM big", "INSERT INTO small VALUES (7)",
 		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 30000) INSERT INTO big SELECT x, hex(zeroblob(200)) FROM c")
 	if len(b) <= maxHeld {
 		t.Fatalf("%d bytes are held", len(b))
 	}
 	g := filesGrant(t, map[string][]byte{"l.db": b})
+	g.Memory = 16 << 20 // less than the rows
 	v, err := callData(t, g, "read", "l.db")
-	if err != nil || v.(*Table).rows != 30_000 || v.(*Table).held.Columns[0].Ints[29_999] != 30_000 {
+	if err != nil || v.(*Table).rows != 30_000 || v.(*Table).held != nil {
 		t.Fatalf("%v, %v", v, err)
 	}
-	g.Memory = 16 << 20
-	_, err = callData(t, g, "read", "l.db")
-	if e := value.ErrorOf(err, value.Failed); !errors.Is(err, value.ErrLimit) || !strings.Contains(e.Message(), "l.db") || !strings.Contains(e.Hint, "smaller table") {
-		t.Errorf("12 MB of rows in 16 MB: %v / %s", err, e.Hint)
+	big := v.(*Table)
+	sum := int64(0)
+	err = big.each(context.Background(), g, func(b *Batch) error {
+		for _, n := range b.Columns[0].Ints {
+			sum += n
+		}
+		return nil
+	})
+	if err != nil || sum != 30_000*30_001/2 {
+		t.Errorf("the sum is %d, %v", sum, err)
 	}
-	if v, err := callData(t, g, "read", "l.db", value.NewDict("sheet", "small")); err != nil || shown(t, v.(*Table)) != "a:integer | 7" {
-		t.Errorf("the small table: %v", err)
+	stop := errors.New("stop")
+	if err := big.each(context.Background(), g, func(*Batch) error { return stop }); err != stop {
+		t.Errorf("a reader that stops: %v", err)
+	}
+	sql := sqlFunc()
+	args, _ := sql.Bind([]value.Value{"select count(*) as n, median(a) as m, max(length(b)) as l from t where a > 1", tablesNamed("t", big)}, nil)
+	out, err := sql.Do(context.Background(), tool.Effect{Func: "data.sql", Args: args}, g)
+	if err != nil || shown(t, out.Value.(*Table)) != "n:integer m:float l:integer | 29999 15001.0 400" {
+		t.Errorf("a query: %v, %v", out.Value, err)
+	}
+	_, err = callData(t, g, "read", "l.db", value.NewDict("sheet", "all_rows"))
+	if e := value.ErrorOf(err, value.Failed); !errors.Is(err, value.ErrLimit) || !strings.Contains(e.Message(), `l.db, table "all_rows"`) || !strings.Contains(e.Hint, "smaller table") {
+		t.Errorf("a view with 12 MB in 16 MB: %v / %s", err, e.Hint)
+	}
+	if v, err := callData(t, g, "read", "l.db", value.NewDict("sheet", "small", "types", value.NewDict("a", "text"))); err != nil || csvShow(v.(*Table), g) != "a:text | '7'" {
+		t.Errorf("the small table: %v, %v", v, err)
 	}
 	reads := 0
 	failing := tool.Grant{Do: func(name string, args *value.Dict) (tool.Outcome, error) {
