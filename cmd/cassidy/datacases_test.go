@@ -160,6 +160,9 @@ integer
       1
       2
 2 rows × 1 column
+	{name: "16-string-number", want: `
+     2	b
+(lines 2 to 2 of 3; continue with offset=3)
 `},
 }
 

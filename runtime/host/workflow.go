@@ -48,7 +48,7 @@ func (w *Workflow) Program(args *value.Dict, workDir string) (*Program, error) {
 		return nil, err
 	}
 	title := w.Tool.Name + argsText(args)
-	args, err := w.Tool.Check(args)
+	args, _, err := w.Tool.ReadArgs(&tool.Call{Args: args, Caller: tool.ByPerson})
 	if err != nil {
 		e := *value.ErrorOf(err, value.Invalid)
 		e.Err = errors.New(strings.Replace(e.Err.Error(), "Tool input", "Workflow input", 1))

@@ -45,6 +45,9 @@ func TestResumedWorkflow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if again, err := w.Program(value.NewDict("n", "7"), ""); err != nil || !value.Equal(again.Args, begun.Args) {
+			t.Errorf("%s: an integer as a text: %v", tt.name, err)
+		}
 		form, err := value.Append(nil, begun.Options) // as the record does
 		if err != nil {
 			t.Fatal(err)

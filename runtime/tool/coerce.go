@@ -37,9 +37,9 @@ func (t *Tool) Coerce(args *value.Dict) (*value.Dict, []string) {
 }
 
 // ReadArgs returns the arguments of a call as its tool gets them, see [Tool.Check], with a note for each that
-// was written otherwise: under an alias; as a text, if c.Texts says so; or, by a model or its client, as
-// the JSON text of a list, an object, a number or a boolean where a parameter is one. Some clients encode
-// all such values twice, and a model cannot change that.
+// was written otherwise: under an alias; as a text, if c.Texts says so; or, unless a script calls, as the
+// JSON text of a list, an object, a number or a boolean where a parameter is one. Some models and clients
+// encode such values twice, also in the JSON that they have a person's command pass.
 func (t *Tool) ReadArgs(c *Call) (args *value.Dict, notes []string, err error) {
 	args, notes = c.Args, t.Renamed(c.Args)
 	if c.Texts {
@@ -48,7 +48,7 @@ func (t *Tool) ReadArgs(c *Call) (args *value.Dict, notes []string, err error) {
 		notes = append(notes, read...)
 	}
 	checked, err := t.Check(args)
-	if err == nil || c.Texts || c.Caller != ByModel {
+	if err == nil || c.Texts || c.Caller == ByScript {
 		return checked, notes, err
 	}
 	decoded, read := t.decode(args)
