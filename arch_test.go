@@ -85,7 +85,7 @@ var powers = map[string]struct {
 	"github.com/creachadair/jrpc2":                  {"internal/lsp", "JSON-RPC, on which the protocol of editors is built"},
 	"database/sql":                                  {"runtime/journal/sqlite stdlib/table", "the records of runs; and data.sql, in memory"},
 	"modernc.org/sqlite":                            {"runtime/journal/sqlite stdlib/table", "the database, without cgo"},
-	"golang.org/x/text":                             {"stdlib/fs/internal/edits stdlib/table stdlib/text stdlib/web internal/visible", "the encodings of old text files and pages, and the properties of characters"},
+	"golang.org/x/text":                             {"stdlib/fs/internal/edits stdlib/internal/charset stdlib/table stdlib/text stdlib/web internal/visible", "the encodings of old text files and pages, and the properties of characters"},
 	"modernc.org/libc":                              {"stdlib/table", "two switches of the database that its driver has no name for: how much memory a query may take"},
 	"mvdan.cc/sh/v3":                                {"stdlib/shell", "takes command lines apart, and runs none"},
 	"github.com/modelcontextprotocol/go-sdk":        {"runtime/mcp runtime/mcp/attached examples/mcp-conformance runtime/mcp/oauth", "the protocol; a door stands on it"},

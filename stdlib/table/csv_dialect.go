@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/charset"
 	"github.com/cassidy-run/cassidy/stdlib/internal/csv"
 )
 
@@ -16,12 +17,12 @@ func (f *csvFile) findEncoding(p *parts, specified string) error {
 	if err != nil {
 		return err
 	}
-	head := make([]byte, headSize)
-	n, err := p.ReadAt(head[:min(headSize, f.in.size)], 0)
+	head := make([]byte, charset.HeadSize)
+	n, err := p.ReadAt(head[:min(charset.HeadSize, f.in.size)], 0)
 	if err != nil && err != io.EOF {
 		return err
 	}
-	found, mark := detectEncoding(head[:n])
+	found, mark := charset.Detect(head[:n])
 	switch {
 	case name == "" && found == "":
 		f.encoding, f.guessed = utf8Encoding, true

@@ -50,38 +50,6 @@ func parseEncoding(name string) (string, error) {
 		WithHint("the encodings are %s", strings.Join(encodingNames, ", "))
 }
 
-// headSize is the number of bytes of a file that is enough to detect UTF-16 by its
-// zeros.
-const headSize = 512
-
-// detectEncoding detects the encoding of a file by its first bytes: by a byte order
-// mark, or by the zeros that UTF-16 has in Latin text. It returns "" if neither is
-// found. mark is the number of bytes of the byte order mark.
-func detectEncoding(head []byte) (name string, mark int) {
-	switch {
-	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
-		return utf8Encoding, 3
-	case bytes.HasPrefix(head, []byte("\xff\xfe")):
-		return utf16LEEncoding, 2
-	case bytes.HasPrefix(head, []byte("\xfe\xff")):
-		return utf16BEEncoding, 2
-	}
-	var zeros [2]int // at even and at odd offsets
-	for i, b := range head {
-		if b == 0 {
-			zeros[i%2]++
-		}
-	}
-	const share = 3 // one in so many characters; in a Latin text nearly all have a zero
-	switch pairs := len(head) / 2; {
-	case zeros[1] > pairs/share && zeros[0] == 0:
-		return utf16LEEncoding, 0
-	case zeros[0] > pairs/share && zeros[1] == 0:
-		return utf16BEEncoding, 0
-	}
-	return "", 0
-}
-
 // decoderOf returns the transformer from an encoding to UTF-8; nil for UTF-8.
 func decoderOf(encoding string) transform.Transformer {
 	switch encoding {

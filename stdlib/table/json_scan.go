@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/charset"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
@@ -43,7 +44,7 @@ func newJSONScanner(name, encoding string, next func() ([]byte, error)) (*jsonSc
 			return nil, err
 		}
 	}
-	found, mark := detectEncoding(s.buf[:min(len(s.buf), headSize)])
+	found, mark := charset.Detect(s.buf)
 	s.at = mark
 	wide := found == utf16LEEncoding || found == utf16BEEncoding
 	expected := utf8Encoding

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/charset"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
@@ -227,7 +228,7 @@ func formatOfBytes(b []byte) string {
 	if bytes.HasPrefix(b, []byte("PK\x03\x04")) || bytes.HasPrefix(b, []byte(oldOffice)) {
 		return formatXLSX
 	}
-	if name, mark := detectEncoding(b[:min(len(b), headSize)]); name == utf16LEEncoding || name == utf16BEEncoding {
+	if name, mark := charset.Detect(b); name == utf16LEEncoding || name == utf16BEEncoding {
 		if text, _, err := transform.Bytes(decoderOf(name), b[mark:]); err == nil {
 			b = text
 		}

@@ -1,0 +1,152 @@
+// Package charset reads the text of files whose encoding nobody has named.
+package charset
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+)
+
+// The encodings that [Detect] finds.
+const (
+	UTF8    = "utf-8"
+	UTF16LE = "utf-16le"
+	UTF16BE = "utf-16be"
+)
+
+// HeadSize is the number of bytes of a file that is enough to detect UTF-16 by its
+// zeros.
+const HeadSize = 512
+
+// Detect detects the encoding of a file by its first bytes: by a byte order mark, or by the
+// zeros that UTF-16 has in Latin text. It returns "" if neither is found. mark is the number
+// of bytes of the byte order mark.
+func Detect(head []byte) (name string, mark int) {
+	switch {
+	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
+		return UTF8, 3
+	case bytes.HasPrefix(head, []byte("\xff\xfe")):
+		return UTF16LE, 2
+	case bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return UTF16BE, 2
+	}
+	head = head[:min(len(head), HeadSize)]
+	var zeros [2]int // at even and at odd offsets
+	for i, b := range head {
+		if b == 0 {
+			zeros[i%2]++
+		}
+	}
+	const share = 3 // one in so many characters; in a Latin text nearly all have a zero
+	switch few := max(1, len(head)/2/share); {
+	case zeros[1] > few && zeros[0] == 0:
+		return UTF16LE, 0
+	case zeros[0] > few && zeros[1] == 0:
+		return UTF16BE, 0
+	}
+	return "", 0
+}
+
+// sniffed is how much of the beginning of a file decides whether it is text.
+const sniffed = 8000
+
+// A Reader reads a file as text: without its byte order mark, and in UTF-8 if it is in UTF-16. Other
+// bytes are those of the file: see [Text]. Begin with Reset.
+type Reader struct {
+	raw  *bufio.Reader
+	text io.Reader
+	err  error // of reading the beginning
+}
+
+// Reset has the reader read another file. It reports whether that is binary: whether it begins with
+// what no text has.
+func (r *Reader) Reset(in io.Reader) (binary bool) {
+	if r.raw == nil {
+		r.raw = bufio.NewReaderSize(nil, sniffed)
+	}
+	r.raw.Reset(in)
+	r.text = r.raw
+	head, err := r.raw.Peek(sniffed)
+	if r.err = err; err == io.EOF {
+		r.err = nil
+	}
+	name, mark := Detect(head)
+	if name == UTF16LE || name == UTF16BE {
+		order := unicode.LittleEndian
+		if name == UTF16BE {
+			order = unicode.BigEndian
+		}
+		decoder := unicode.UTF16(order, unicode.IgnoreBOM).NewDecoder()
+		r.text = transform.NewReader(r.raw, decoder)
+		head, _ = decoder.Bytes(head[mark:])
+		decoder.Reset()
+	}
+	_, _ = r.raw.Discard(mark)
+	return binaryText(head)
+}
+
+// Read returns bytes of the text.
+func (r *Reader) Read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	return r.text.Read(p)
+}
+
+// binaryText reports whether a text contains zeros, or many other control characters. Those of
+// terminals, such as colours and what is overprinted, are text.
+func binaryText(head []byte) bool {
+	if bytes.IndexByte(head, 0) >= 0 {
+		return true
+	}
+	controls := 0
+	for _, b := range head {
+		if b == 0x7f || b < ' ' && bytes.IndexByte([]byte("\t\n\f\r\b\x1b"), b) < 0 {
+			controls++
+		}
+	}
+	share := 10 // one in so many bytes
+	if !utf8.Valid(head[:max(0, len(head)-utf8.UTFMax)]) {
+		share = 50 // any bytes are text in Windows-1252, and one in ten is such a character
+	}
+	return share*controls > len(head)
+}
+
+// Text returns what a [Reader] has read as valid text. A line that is not UTF-8 is read as
+// Windows-1252, unless at least half of its characters beyond ASCII are UTF-8: then its other bytes
+// become U+FFFD.
+func Text(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	text := make([]byte, 0, len(b)+len(b)/8)
+	for line := range bytes.Lines(b) {
+		good, bad := 0, 0
+		for rest := line; len(rest) > 0; {
+			r, n := utf8.DecodeRune(rest)
+			switch {
+			case n > 1:
+				good++
+			case r == utf8.RuneError:
+				bad++
+			}
+			rest = rest[n:]
+		}
+		switch {
+		case bad == 0:
+			text = append(text, line...)
+		case good >= bad:
+			text = append(text, bytes.ToValidUTF8(line, []byte("\ufffd"))...)
+		default:
+			for _, c := range line {
+				text = utf8.AppendRune(text, charmap.Windows1252.DecodeByte(c))
+			}
+		}
+	}
+	return string(text)
+}

@@ -1,0 +1,71 @@
+package charset
+
+import (
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"unicode/utf16"
+)
+
+// wide encodes a text in UTF-16, with the high byte first if big is set.
+func wide(text string, big bool) string {
+	var b strings.Builder
+	for _, u := range utf16.Encode([]rune(text)) {
+		if big {
+			b.Write([]byte{byte(u >> 8), byte(u)})
+		} else {
+			b.Write([]byte{byte(u), byte(u >> 8)})
+		}
+	}
+	return b.String()
+}
+
+func TestReader(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("été 🎉\r\n", 5000)
+	noise := make([]byte, 9000)
+	source := rand.NewChaCha8([32]byte{1})
+	for i := range noise {
+		noise[i] = byte(source.Uint64()%255) + 1 // no zeros
+	}
+	var r Reader
+	for _, tt := range []struct {
+		name, in, want string
+		binary         bool
+	}{
+		{"empty", "", "", false},
+		{"UTF-8", "é\n", "é\n", false},
+		{"UTF-8 with a mark", "\ufeffhello", "hello", false},
+		{"a mark alone", "\ufeff", "", false},
+		{"UTF-16", wide("\ufeff"+long, false), long, false},
+		{"big-endian UTF-16", wide("\ufeff"+long, true), long, false},
+		{"UTF-16 without a mark", wide("hello world\n", false), "hello world\n", false},
+		{"big-endian without a mark", wide("hello world\n", true), "hello world\n", false},
+		{"half a character of UTF-16", wide("\ufeffab", false) + "c", "ab\ufffd", false},
+		{"Latin-1", "caf\xe9\n", "café\n", false},
+		{"Windows-1252", "\x93quoted\x94 \x80 1", "“quoted” € 1", false},
+		{"lines of both", "Zürich\ncaf\xe9\n", "Zürich\ncafé\n", false},
+		{"a bad byte among good ones", "Zürich é \xe9\n", "Zürich é \ufffd\n", false},
+		{"colours", strings.Repeat("\x1b[31mx\x1b[0m\n", 9), strings.Repeat("\x1b[31mx\x1b[0m\n", 9), false},
+		{"overprinted", "a\b\b\bb\f\r", "a\b\b\bb\f\r", false},
+		{"a zero", "ab\x00c", "", true},
+		{"UTF-32", "\xff\xfe\x00\x00a\x00\x00\x00", "", true},
+		{"UTF-16 with zeros", wide("\ufeffab\x00c", false), "", true},
+		{"control characters", "a\x01\x02\x03", "", true},
+		{"noise", string(noise), "", true},
+	} {
+		for _, in := range []io.Reader{strings.NewReader(tt.in), iotest.OneByteReader(strings.NewReader(tt.in))} {
+			binary := r.Reset(in)
+			got, err := io.ReadAll(&r)
+			if binary != tt.binary || err != nil || !binary && Text(got) != tt.want {
+				t.Errorf("%s: %.40q, binary %t, %v; want %.40q", tt.name, Text(got), binary, err, tt.want)
+			}
+		}
+	}
+	r.Reset(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("ab"))))
+	if _, err := io.ReadAll(&r); err != iotest.ErrTimeout {
+		t.Errorf("an error of the file is %v", err)
+	}
+}
