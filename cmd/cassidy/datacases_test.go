@@ -124,6 +124,15 @@ File edited successfully: b1.txt (1 replacement)
 +C␍
  d
 `},
+	{name: "09-search-silent", want: `
+u16.txt:1:hello
+latin1.txt:1:café one
+bom.txt:1:hello
+No matches found
+(not searched: nul.txt: binary file)
+ml.txt:1:a {
+ml.txt:2:  b
+`},
 	{name: "12-edit-lookalikes", want: `
 cassidy: edit nbsp.txt: the old text was not found
 cassidy: hint: line 1 has the text with no-break spaces: pass it as "list in\u00a0current"
@@ -163,6 +172,16 @@ integer
 	{name: "16-string-number", want: `
      2	b
 (lines 2 to 2 of 3; continue with offset=3)
+`},
+	{name: "18-gitignore", needs: "git", want: `
+a.js:1:needle
+run.sh:3:git init -q .; mkdir -p vendor; for i in 1 2 3; do echo needle > vendor/$i.js; done
+run.sh:4:cassidy --trust-once tool run search_files --yes --input '{"pattern":"needle"}'
+(not searched: 1 file or folder that ignore files exclude; ignored=true searches more)
+README
+a.js
+run.sh
+(1 more that ignore files exclude: ignored=true lists them)
 `},
 }
 

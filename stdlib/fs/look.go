@@ -31,6 +31,7 @@ type look struct {
 	staged   map[string][]string // the staged names by folder; computed on first use
 	budget   int                 // how many more names this effect may read
 	matching time.Duration       // how long patterns were matched
+	ignoring int64               // how many bytes of ignore files were read
 	strict   bool                // an unreadable or invalid name is an error, not left out
 }
 

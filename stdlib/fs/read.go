@@ -14,6 +14,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/grep"
+	"github.com/cassidy-run/cassidy/stdlib/internal/charset"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
@@ -27,7 +28,8 @@ func (w *Files) readFuncs() []tool.Func {
 			Doc:  "Read a text file, or some of its lines. Read a file of more than 8 MB in parts.",
 			Params: append(slices.Clip(file),
 				atLeast(tool.Optional("offset", tool.TypeInteger, int64(1), "the first line to read, counted from 1"), 1),
-				atLeast(tool.Optional("limit", tool.TypeInteger, nil, "the number of lines to read; default: up to the end of the file"), 1)),
+				atLeast(tool.Optional("limit", tool.TypeInteger, nil, "the number of lines to read; default: up to the end of the file"), 1),
+				encoding()),
 			Returns: "the text, in complete lines. The text is empty if offset is after the last line",
 			Result:  &tool.Type{Name: tool.TypeString},
 		}),
@@ -53,6 +55,18 @@ func (w *Files) readFuncs() []tool.Func {
 			Result:  &tool.Type{Name: tool.TypeBoolean},
 		}),
 	}
+}
+
+// The values of the parameter encoding.
+const (
+	encodingUTF8 = "utf-8"
+	encodingAuto = "auto"
+)
+
+func encoding() tool.Param {
+	p := tool.Optional("encoding", tool.TypeString, encodingUTF8, `"utf-8": other text is an error. "auto": also read UTF-16, and lines that are not UTF-8 as Windows-1252, without a byte order mark, and with LF for CR alone; a binary file is an error`)
+	p.Type.Enum = value.List{encodingUTF8, encodingAuto}
+	return p
 }
 
 // atLeast sets the minimum of a parameter that is a number.
@@ -184,10 +198,35 @@ func readText(l *look, args *value.Dict) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if args.Text("encoding") == encodingAuto {
+		return l.decoded(args, data)
+	}
 	if !utf8.Valid(data) {
 		return nil, notText(args.Text("path"))
 	}
 	return string(data), nil
+}
+
+// decoded returns the text of a file in any encoding.
+func (l *look) decoded(args *value.Dict, data []byte) (value.Value, error) {
+	var in charset.Reader
+	if in.Reset(bytes.NewReader(data)) {
+		return nil, binary(args, int64(len(data)))
+	}
+	decoded, err := io.ReadAll(&in)
+	if err != nil {
+		return nil, l.failed(reading, args.Text("path"), err)
+	}
+	text := charset.Text(decoded)
+	if int64(len(text)) > l.w.limits.Read {
+		return nil, limitError(value.LimitRead, "%s is larger than the limit of %s after decoding", args.Text("path"), row.SizeText(l.w.limits.Read)).
+			WithHint("read a part of it; in a script, with fs.read(path, offset, limit)")
+	}
+	return text, nil
+}
+
+func binary(args *value.Dict, size int64) error {
+	return value.Errorf(value.Failed, "%s is a binary file (%d bytes): only text can be read", args.Text("path"), size).WithHint("in a script, fs.read_bytes(path) reads any file")
 }
 
 // readLines reads some lines of a file. Like readPart it notes nothing in the stage.
@@ -205,10 +244,20 @@ func readLines(l *look, args *value.Dict, offset, limit int64) (value.Value, err
 		return nil, err
 	}
 	defer done()
+	auto := args.Text("encoding") == encodingAuto
+	if auto {
+		decoder := &charset.Reader{}
+		if decoder.Reset(in) {
+			return nil, binary(args, s.size())
+		}
+		in = decoder
+	}
 	text, err := grep.Part(l.ctx, in, offset, min(limit, math.MaxInt64-offset), l.w.limits.Read)
 	switch {
 	case err != nil:
 		return nil, l.failed(reading, s.asked, err)
+	case auto:
+		return charset.Text(text), nil
 	case !utf8.Valid(text):
 		return nil, notText(args.Text("path"))
 	}
@@ -216,7 +265,7 @@ func readLines(l *look, args *value.Dict, offset, limit int64) (value.Value, err
 }
 
 func notText(shown string) error {
-	return value.Errorf(value.Failed, "%s is not UTF-8 text", shown).WithHint("to read bytes, call fs.read_bytes")
+	return value.Errorf(value.Failed, "%s is not UTF-8 text", shown).WithHint("in a script, pass encoding = \"auto\" to fs.read, or read bytes with fs.read_bytes")
 }
 
 func readBytes(l *look, args *value.Dict) (value.Value, error) {

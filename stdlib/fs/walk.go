@@ -26,6 +26,7 @@ func (w *Files) walkFuncs() []tool.Func {
 				tool.Optional("path", tool.TypeString, ".", "the folder"),
 				tool.Optional("hidden", tool.TypeBoolean, true, "also list names that begin with a dot"),
 				total("entries"),
+				ignoredParam(),
 			},
 			Returns: `a list of {"name", "path", "kind": "file", "dir" or "other", "size", "modified"}. More than 9,090 entries are an error, unless total is True. Then "entries" has the first 9,090 entries`,
 		}),
@@ -36,15 +37,15 @@ func (w *Files) walkFuncs() []tool.Func {
 
 // total is the parameter that adds the number of all results.
 func total(name string) tool.Param {
-	return tool.Optional("total", tool.TypeBoolean, false, `return {"`+name+`", "total"}. "`+name+`" is the list, and "total" is the number of all items, including the items that the list leaves out`)
+	return tool.Optional("total", tool.TypeBoolean, false, `return {"`+name+`", "total", "ignored"}. "`+name+`" is the list, "total" is the number of all items, including the items that the list leaves out, and "ignored" is the number of files and folders that ignore files exclude`)
 }
 
 // counted returns a list of results, with how many there are if that was asked for.
-func counted(args *value.Dict, name string, list value.List, all int) value.Value {
+func counted(args *value.Dict, name string, list value.List, all, ignored int) value.Value {
 	if !args.Bool("total") {
 		return list
 	}
-	return value.NewDict(name, list, "total", int64(all))
+	return value.NewDict(name, list, "total", int64(all), "ignored", int64(ignored))
 }
 
 // maxListed is how many dicts of five fields a list can have: a value has at most MaxNodes parts.
@@ -59,7 +60,11 @@ func listFolder(l *look, args *value.Dict) (value.Value, error) {
 	if s.kind() != kindFolder {
 		return nil, s.notFolder()
 	}
-	most, all := min(l.w.limits.Entries, maxListed), 0
+	most, all, ignored := min(l.w.limits.Entries, maxListed), 0, 0
+	files, err := l.ignoreFilesAbove(s.path, args)
+	if err != nil {
+		return nil, err
+	}
 	if !args.Bool("total") {
 		l.budget = most
 	}
@@ -68,16 +73,27 @@ func listFolder(l *look, args *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	defer inside.close()
+	if files, err = files.in(l, s.path, inside); err != nil {
+		return nil, err
+	}
 	list := value.List{}
 	for _, child := range inside.spots {
 		if l.allows(reads(child.path)) != nil || !args.Bool("hidden") && strings.HasPrefix(child.name, ".") {
+			continue
+		}
+		excluded, err := files.exclude(l, child)
+		if err != nil {
+			return nil, err
+		}
+		if excluded {
+			ignored++
 			continue
 		}
 		if all++; all <= most {
 			list = append(list, l.throughLink(child).describe(child.path))
 		}
 	}
-	return counted(args, "entries", list, all), nil
+	return counted(args, "entries", list, all, ignored), nil
 }
 
 // throughLink returns the target of a link, if that is inside the project and may be read, or else
@@ -219,16 +235,29 @@ func (l *look) stagedIn(folder string) []string {
 // folders, and does not enter .git.
 type walk struct {
 	look   *look
-	hidden bool // enter and visit names that begin with a dot
-	depth  int  // the maximum depth in folders
-	visit  func(*spot) error
+	args   *value.Dict // those of the effect that decide what is left out
+	hidden bool        // enter and visit names that begin with a dot
+	depth  int         // the maximum depth in folders
+	wants  func(*spot) (bool, error)
+	visit  func(*spot) error                      // of what wants accepts
 	skip   func(p string, line int64, why string) // notes a folder that cannot be read; nil notes nothing
+
+	ignored int // files and folders that ignore files exclude
+	dotted  int // files and folders that are hidden
 }
 
 // errFsEnough ends a walk that has reached its limit.
 var errFsEnough = errors.New("enough")
 
-func (k *walk) run(folder *spot, depth int) error {
+func (k *walk) run(folder *spot) error {
+	files, err := k.look.ignoreFilesAbove(folder.path, k.args)
+	if err != nil {
+		return err
+	}
+	return k.enter(folder, 0, files)
+}
+
+func (k *walk) enter(folder *spot, depth int, files *ignoreFiles) error {
 	l := k.look
 	if err := row.Stopped(l.ctx); err != nil {
 		return err
@@ -244,15 +273,34 @@ func (k *walk) run(folder *spot, depth int) error {
 		return err
 	}
 	defer in.close()
+	if files, err = files.in(l, folder.path, in); err != nil {
+		return err
+	}
 	for _, s := range in.spots {
-		if !k.hidden && strings.HasPrefix(s.name, ".") {
+		isFolder := s.kind() == kindFolder
+		if isFolder && (depth >= k.depth || foldName(s.name) == ".git") {
 			continue
 		}
+		wanted := isFolder
+		if !isFolder {
+			if wanted, err = k.wants(s); err != nil {
+				return err
+			}
+		}
+		if !wanted {
+			continue
+		}
+		excluded, err := files.exclude(l, s)
 		switch {
-		case s.kind() != kindFolder:
+		case err != nil:
+		case !k.hidden && strings.HasPrefix(s.name, "."):
+			k.dotted++
+		case excluded:
+			k.ignored++
+		case isFolder:
+			err = k.enter(s, depth+1, files)
+		default:
 			err = k.visit(s)
-		case depth < k.depth && foldName(s.name) != ".git":
-			err = k.run(s, depth+1)
 		}
 		if err != nil {
 			return err
@@ -274,6 +322,7 @@ func (w *Files) globFunc() tool.Func {
 			tool.Optional("hidden", tool.TypeBoolean, false, "also find names that begin with a dot; a pattern that begins with a dot, such as .*, always finds such names"),
 			limit,
 			total("paths"),
+			ignoredParam(),
 		},
 		Returns: "a sorted list of paths, at most limit",
 		Kind:    tool.Read,
@@ -326,19 +375,15 @@ func globFiles(l *look, args *value.Dict) (value.Value, error) {
 	}
 	defer s.close()
 	if s.kind() != kindFolder {
-		return counted(args, "paths", found, 0), l.mustBeFolder(args.Text("path"))
+		return counted(args, "paths", found, 0, 0), l.mustBeFolder(args.Text("path"))
 	}
 	limit, all := l.limit(args), 0
-	walk := walk{look: l, hidden: args.Bool("hidden") || globNamesHidden(rest), depth: globDepth(rest, maxDepth)}
+	walk := walk{look: l, args: args, hidden: args.Bool("hidden") || globNamesHidden(rest), depth: globDepth(rest, maxDepth)}
+	walk.wants = func(f *spot) (bool, error) {
+		matches, err := l.matches(rest, strings.TrimPrefix(f.path, s.path+"/"))
+		return matches && l.allows(reads(f.path)) == nil && l.throughLink(f).kind() == kindFile, err
+	}
 	walk.visit = func(f *spot) error {
-		under := strings.TrimPrefix(f.path, s.path+"/")
-		matches, err := l.matches(rest, under)
-		if err != nil {
-			return err
-		}
-		if !matches || l.allows(reads(f.path)) != nil || l.throughLink(f).kind() != kindFile {
-			return nil
-		}
 		if all++; all <= limit {
 			found = append(found, l.w.Shown(f.path))
 		}
@@ -347,10 +392,10 @@ func globFiles(l *look, args *value.Dict) (value.Value, error) {
 		}
 		return nil
 	}
-	if err := walk.run(s, 0); err != nil && !errors.Is(err, errFsEnough) {
+	if err := walk.run(s); err != nil && !errors.Is(err, errFsEnough) {
 		return nil, err
 	}
-	return counted(args, "paths", found, all), nil
+	return counted(args, "paths", found, all, walk.ignored), nil
 }
 
 // maxMatching is how long one effect may match paths with a pattern: far longer than a

@@ -25,6 +25,9 @@ func textsOf(v value.Value) string {
 		case string:
 			texts = append(texts, item)
 		case *value.Dict:
+			if item.Has("skipped") && item.Text("path") == "" {
+				continue // a count of what was skipped
+			}
 			texts = append(texts, fmt.Sprintf("%s:%d:%s", item.Text("path"), item.Int("line"), item.Text("text")))
 		}
 	}
@@ -193,7 +196,7 @@ func TestSearch(t *testing.T) {
 		args []value.Value
 		want string
 	}{
-		{"everywhere", []value.Value{"pattern", "two"}, "a.txt:2:Two two latin:1:caf\uFFFD two src/b.py:1:def two(): src/deep/c.py:1:x = 2 # two"},
+		{"everywhere", []value.Value{"pattern", "two"}, "a.txt:2:Two two latin:1:café two src/b.py:1:def two(): src/deep/c.py:1:x = 2 # two"},
 		{"line start", []value.Value{"pattern", "^[a-z]+$"}, "a.txt:1:one a.txt:4:three dots:2:axb"},
 		{"no case", []value.Value{"pattern", "TWO", "ignore_case", true, "glob", "*.txt"}, "a.txt:2:Two two"},
 		{"name glob at any depth", []value.Value{"pattern", "two", "glob", "*.py"}, "src/b.py:1:def two(): src/deep/c.py:1:x = 2 # two"},
@@ -252,6 +255,53 @@ func TestSearchIsBounded(t *testing.T) {
 	defer cancel()
 	_, err := d.Run(ctx, "fs.search", "pattern", strings.Repeat("(a?){50}", 20)+"b", "glob", "f0")
 	rowtest.Wrong(t, err, value.Timeout, "time", "a search that is slow")
+	ctx, cancel = context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err = d.Run(ctx, "fs.search", "pattern", strings.Repeat("(a?){50}", 20)+`b\n`, "glob", "f0")
+	rowtest.Wrong(t, err, value.Timeout, "time", "a search over lines that is slow")
+}
+
+// TestSearchCountsWhatItSkips shows all that a search has not looked into.
+func TestSearchCountsWhatItSkips(t *testing.T) {
+	t.Parallel()
+	d := newProject(t, map[string]string{
+		"a.txt": "needle\n1\n2\n", "x.bin": "needle\x00", "y.bin": "needle\x00", ".gitignore": "out/\n", "out/a": "needle", "out/b": "needle",
+		".hidden/a": "needle", "big.txt": strings.Repeat("x\n", 5<<20),
+	})
+	const binary, ignored, hidden = "2 binary files", "1 file or folder that ignore files exclude", "2 files or folders whose names begin with a dot"
+	for _, tt := range []struct{ pattern, path, want string }{
+		{"needle", ".", "a.txt:1:needle, " + binary + ", " + ignored},
+		{"zebra", ".", binary + ", " + ignored + ", " + hidden},
+		{`needle\n`, "a.txt", "a.txt:1:needle"},
+		{`needle\nz`, ".", "big.txt: larger than 8 MB, so not searched with a pattern for several lines, " + binary + ", " + ignored + ", " + hidden},
+		{"needle", "x.bin", "x.bin: binary file"},
+	} {
+		var got []string
+		for _, item := range d.Must("fs.search", "pattern", tt.pattern, "path", tt.path, "ignored", false).(value.List) {
+			item := item.(*value.Dict)
+			switch {
+			case !item.Has("skipped"):
+				got = append(got, textsOf(value.List{item}))
+			case item.Text("path") == "":
+				got = append(got, item.Text("skipped"))
+			default:
+				got = append(got, item.Text("path")+": "+item.Text("skipped"))
+			}
+		}
+		if got := strings.Join(got, ", "); got != tt.want {
+			t.Errorf("a search for %s in %s: %s, want %s", tt.pattern, tt.path, got, tt.want)
+		}
+	}
+	many := newProject(t, map[string]string{"a": strings.Repeat("x\n", 20_000)})
+	got := many.Must("fs.search", "pattern", "^x$", "limit", int64(10_000), "after", int64(1)).(value.List)
+	if len(got) != 10_000 {
+		t.Errorf("a search with lines around returns %d items", len(got))
+	}
+	many = newProject(t, map[string]string{"a": strings.Repeat(strings.Repeat("x", 1000)+"\n", 20_000)})
+	got = many.Must("fs.search", "pattern", "^x", "limit", int64(10_000)).(value.List)
+	if last := got[len(got)-1].(*value.Dict); last.Text("skipped") != "everything after the first lines, which fill the result" || len(got) != maxFoundText/503+2 {
+		t.Errorf("long lines: %d items, and the last is %s", len(got), last)
+	}
 }
 
 func TestSearchAndGlobLeaveOutWhatIsTooLargeOrTooMuch(t *testing.T) {
@@ -268,7 +318,7 @@ func TestSearchAndGlobLeaveOutWhatIsTooLargeOrTooMuch(t *testing.T) {
 		t.Errorf("fs.read after the last line = %q, want nothing", got)
 	}
 	small.Fails(value.Limit, "the requested lines from line 2 on have more than 50 bytes", "fs.read", "path", "big", "offset", int64(2), "limit", int64(8))
-	if got := small.Must("fs.glob", "pattern", "*", "total", true); !value.Equal(got, value.NewDict("paths", value.List{"big"}, "total", int64(2))) {
+	if got := small.Must("fs.glob", "pattern", "*", "total", true); !value.Equal(got, value.NewDict("paths", value.List{"big"}, "total", int64(2), "ignored", int64(0))) {
 		t.Errorf("fs.glob with total = %s", value.FormatJSON(got, ""))
 	}
 	small.Fails(value.Limit, "too many files", "fs.list")

@@ -55,11 +55,13 @@ func Detect(head []byte) (name string, mark int) {
 // sniffed is how much of the beginning of a file decides whether it is text.
 const sniffed = 8000
 
-// A Reader reads a file as text: without its byte order mark, and in UTF-8 if it is in UTF-16. Other
+// A Reader reads a file as text: without its byte order mark, in UTF-8 if it is in UTF-16, and with LF
+// for CR if it begins with lines that end with CR alone. Other
 // bytes are those of the file: see [Text]. Begin with Reset.
 type Reader struct {
 	raw  *bufio.Reader
 	text io.Reader
+	cr   bool
 	err  error // of reading the beginning
 }
 
@@ -87,6 +89,8 @@ func (r *Reader) Reset(in io.Reader) (binary bool) {
 		decoder.Reset()
 	}
 	_, _ = r.raw.Discard(mark)
+	cr := bytes.IndexByte(head, '\r')
+	r.cr = cr >= 0 && cr < len(head)-1 && bytes.IndexByte(head, '\n') < 0
 	return binaryText(head)
 }
 
@@ -95,7 +99,15 @@ func (r *Reader) Read(p []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
 	}
-	return r.text.Read(p)
+	n, err := r.text.Read(p)
+	if r.cr {
+		for i := range p[:n] {
+			if p[i] == '\r' && (i == n-1 || p[i+1] != '\n') {
+				p[i] = '\n'
+			}
+		}
+	}
+	return n, err
 }
 
 // binaryText reports whether a text contains zeros, or many other control characters. Those of

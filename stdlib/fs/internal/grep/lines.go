@@ -11,11 +11,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/charset"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
-// A Reader reads lines. Its memory is that of the longest line that it returns.
+// A Reader reads the lines of text files, as [charset.Reader] reads them. Its memory is that of the
+// longest line that it returns.
 type Reader struct {
+	file charset.Reader
 	in   *bufio.Reader
 	line []byte
 }
@@ -25,13 +28,11 @@ func NewReader(most int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(nil, max(most, 16))}
 }
 
-// Reset has the reader read from r.
-func (l *Reader) Reset(r io.Reader) { l.in.Reset(r) }
-
-// Peek returns the first bytes of what is read next, and fewer at its end.
-func (l *Reader) Peek(n int) []byte {
-	head, _ := l.in.Peek(min(n, l.in.Size()))
-	return head
+// Reset has the reader read from r. It reports whether that is not text.
+func (l *Reader) Reset(r io.Reader) (binary bool) {
+	binary = l.file.Reset(r)
+	l.in.Reset(&l.file)
+	return binary
 }
 
 // Next returns the next line without its end, which is valid until the next call, and how many
