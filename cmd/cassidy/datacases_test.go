@@ -183,6 +183,18 @@ a.js
 run.sh
 (1 more that ignore files exclude: ignored=true lists them)
 `},
+	{name: "24-edit-8mb", needs: "python3", want: `
+File edited successfully: big.txt (1 replacement)
+
+--- a/big.txt
++++ b/big.txt
+@@ -449998,4 +449998,4 @@
+ line of text number
+ line of text number
+ line of text number
+-UNIQUE here
++x
+`},
 }
 
 // TestDataCases runs the commands of the cases beside the project: files as people have them, which were read, searched

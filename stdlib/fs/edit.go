@@ -1,18 +1,17 @@
 package fs
 
 import (
-	"unicode/utf8"
-
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/stdlib/fs/internal/edits"
+	"github.com/cassidy-run/cassidy/stdlib/internal/charset"
 	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func (w *Files) editFunc() tool.Func {
 	return w.writeFunc(w.filePath, editFile, tool.Func{
 		Name: "edit",
-		Doc:  "Replace text in a file. The text must occur exactly once, unless replace_all is True.",
+		Doc:  "Replace text in a file. The text must occur exactly once, unless replace_all is True. A file in UTF-16 or Windows-1252 keeps its encoding.",
 		Params: []tool.Param{
 			tool.Required("path", tool.TypeString, "the file"),
 			tool.Required("old", tool.TypeString, "the text to replace, exactly as in the file, including spaces; a line break stands for LF and for CRLF"),
@@ -46,21 +45,29 @@ func editFile(l *look, args *value.Dict) (value.Value, error) {
 		return nil, err
 	case st.Dir:
 		return nil, s.isFolder()
-	case !utf8.Valid(st.Data):
-		return nil, notText(l.w.Shown(s.asked))
 	}
-	text, shown := string(st.Data), l.w.Shown(s.asked)
+	shown := l.w.Shown(s.asked)
+	text, coding, ok := charset.Decode(st.Data)
+	if !ok {
+		return nil, notText(shown)
+	}
 	e, err := edits.Find(shown, text, old, becomes, args.Bool("replace_all"))
 	if err != nil {
-		return nil, err
+		known := value.ErrorOf(err, value.Failed)
+		return nil, known.WithHint("%s", charset.Text([]byte(known.Hint)))
 	}
-	if int64(e.Size()) > l.w.limits.Write {
-		return nil, limitError(value.LimitWrites, "edit %s: the new content is larger than the limit of %s", shown, row.SizeText(l.w.limits.Write))
+	if added := int64(e.Size() - len(text)); added > l.w.limits.Write {
+		return nil, limitError(value.LimitWrites, "edit %s: the edit adds more than the limit of %s", shown, row.SizeText(l.w.limits.Write))
+	}
+	data, err := coding.Encode(e.Apply())
+	if err != nil {
+		return nil, value.Errorf(value.Invalid, "edit %s: the new text has a character that %s, the encoding of the file, does not have", shown, coding.Name).
+			WithHint("leave the character out, or write the complete file, which makes it UTF-8")
 	}
 	plan := l.plan()
-	plan.add(s.path, st, fileState([]byte(e.Apply()), st.Mode))
+	plan.add(s.path, st, fileState(data, st.Mode))
 	if err := plan.stage(); err != nil {
 		return nil, err
 	}
-	return value.NewDict("path", shown, "replacements", int64(e.Count()), "diff", e.Diff(shown)), nil
+	return value.NewDict("path", shown, "replacements", int64(e.Count()), "diff", charset.Text([]byte(e.Diff(shown)))), nil
 }

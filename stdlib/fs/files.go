@@ -53,8 +53,8 @@ type Options struct {
 // memory of a host. What exceeds one is an error of kind Limit.
 type Limits struct {
 	Read    int64 // bytes of one file that is read; 8 MB
-	Write   int64 // bytes of one file that is written; 8 MB
-	Total   int64 // bytes that one call writes, and that it replaces; 32 MB
+	Write   int64 // bytes of one file that is written, or that an edit adds to one; 8 MB
+	Total   int64 // bytes that one call writes, and that it replaces, in one file or many; 32 MB
 	Files   int   // files and folders that one call changes; 256
 	Entries int   // entries that one list, glob or search returns; 10,000
 }

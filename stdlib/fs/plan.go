@@ -122,9 +122,6 @@ func (p *plan) moved(found *spot, st tool.FileState, to *spot, under string) err
 func (p *plan) stage() error {
 	l := p.look
 	for _, c := range p.changes {
-		if int64(len(c.new.Data)) > l.w.limits.Write {
-			return limitError(value.LimitWrites, "write %s: the new content is larger than the limit of %s", l.w.Shown(c.path), row.SizeText(l.w.limits.Write))
-		}
 		if c.old.Exists && !c.old.Dir && c.new.Exists && c.old.Mode&0o222 == 0 {
 			return value.Errorf(value.Denied, "%s is read-only", l.w.Shown(c.path)).WithHint("ask the owner to make the file writable: chmod u+w FILE").WithLimit(value.LimitReadOnly)
 		}

@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("fs.read_bytes(%q) = %q, want %q", tt.path, got, tt.want)
 		}
 	}
-	d.Fails(value.Failed, "bin is not UTF-8 text\nto read bytes, call fs.read_bytes", "fs.read", "path", "bin")
+	d.Fails(value.Failed, "bin is not UTF-8 text\nin a script, pass encoding = \"auto\" to fs.read", "fs.read", "path", "bin")
 	if got := d.Must("fs.read_bytes", "path", "bin"); !value.Equal(got, []byte("\xff\x00")) {
 		t.Errorf("fs.read_bytes(bin) = %q, want ff 00", got)
 	}

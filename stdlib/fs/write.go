@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/membudget"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/row"
 )
 
 func (w *Files) writeFuncs() []tool.Func {
@@ -133,9 +134,9 @@ func (s *spot) now() (tool.FileState, error) {
 	return st, err
 }
 
-// kept is how large a file may be that is replaced, moved or removed: its
-// content is kept for the undo.
-func (l Limits) kept() int64 { return max(l.Read, l.Write) }
+// kept is how large a file may be that is edited, replaced, moved or removed: its content is kept for the
+// undo, and no script holds it, so only the limit of all files holds.
+func (l Limits) kept() int64 { return max(l.Read, l.Write, l.Total) }
 
 // givenContent gives the bytes of a content argument, in memory of their own.
 func givenContent(args *value.Dict) ([]byte, error) {
@@ -177,6 +178,9 @@ func putFile(l *look, args *value.Dict, become func(old, content []byte) []byte)
 		return nil, s.isFolder()
 	}
 	data := become(old.Data, content)
+	if int64(len(data)) > l.w.limits.Write {
+		return nil, limitError(value.LimitWrites, "write %s: the new content is larger than the limit of %s", l.w.Shown(s.asked), row.SizeText(l.w.limits.Write))
+	}
 	plan := l.plan()
 	if err := plan.parents(s.path); err != nil {
 		return nil, err

@@ -81,7 +81,7 @@ func TestWriteWithoutAStage(t *testing.T) {
 
 func TestEdit(t *testing.T) {
 	t.Parallel()
-	d := newProject(t, map[string]string{"a.go": "one\ntwo\nthree\ntwo\nfive\n", "crlf": "a\r\nb\r\n", "bin": "a\xff", "tabs": "if x:\n\treturn  1\n"})
+	d := newProject(t, map[string]string{"a.go": "one\ntwo\nthree\ntwo\nfive\n", "crlf": "a\r\nb\r\n", "tabs": "if x:\n\treturn  1\n"})
 	want := value.NewDict("path", "a.go", "replacements", int64(1), "diff",
 		"--- a/a.go\n+++ b/a.go\n@@ -1,5 +1,5 @@\n one\n two\n-three\n+3\n two\n five\n")
 	if got := d.Must("fs.edit", "path", "a.go", "old", "three", "new", "3"); !value.Equal(got, want) {
@@ -96,7 +96,6 @@ func TestEdit(t *testing.T) {
 	d.Fails(value.Failed, "edit a.go: the old text was not found\nread the file", "fs.edit", "path", "a.go", "old", "zebra", "new", "x")
 	d.Must("fs.edit", "path", "crlf", "old", "a\nb", "new", "x\ny")
 	d.Fails(value.Failed, "line 1 has the text with different spaces", "fs.edit", "path", "tabs", "old", "if x:\n    return 1", "new", "x")
-	d.Fails(value.Failed, "not UTF-8", "fs.edit", "path", "bin", "old", "a", "new", "b")
 	d.Fails(value.Invalid, "'old' is empty", "fs.edit", "path", "a.go", "old", "", "new", "b")
 	d.Fails(value.Invalid, "the same", "fs.edit", "path", "a.go", "old", "x", "new", "x")
 	d.Fails(value.Failed, "File not found: b.go\ndid you mean a.go?", "fs.edit", "path", "b.go", "old", "x", "new", "y")
@@ -124,7 +123,7 @@ func TestEditOfMuch(t *testing.T) {
 		t.Errorf("diff of %d bytes ending in %q, want it cut", len(got), got[len(got)-30:])
 	}
 	d.Fails(value.Failed, "50 times, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …", "fs.edit", "path", "dup", "old", strings.Repeat("y", 5000), "new", "x")
-	d.Fails(value.Limit, "edit many: the new content is larger", "fs.edit", "path", "many", "old", "b", "new", strings.Repeat("z", 1000), "replace_all", true)
+	d.Fails(value.Limit, "edit many: the edit adds more than the limit of 8 MB", "fs.edit", "path", "many", "old", "b", "new", strings.Repeat("z", 1000), "replace_all", true)
 	rowtest.Within(t, "a guess at a text that is not there", func() {
 		d.Fails(value.Failed, "edit same: the old text was not found", "fs.edit", "path", "same", "old", strings.Repeat("a\n", 50_000)+"b", "new", "x")
 		d.Fails(value.Failed, "edit same: the old text was not found", "fs.edit", "path", "same", "old", strings.Repeat("a\n", 40)+"b", "new", "x")
@@ -274,6 +273,60 @@ func TestF02APrefixIsNoFolder(t *testing.T) {
 	if got := root.Must("fs.read", "path", d.Dir+"/in/f"); got != "in" {
 		t.Errorf("fs.read by its whole path = %q, want it", got)
 	}
+}
+
+// TestEditKeepsTheEncoding edits files that are not UTF-8.
+func TestEditKeepsTheEncoding(t *testing.T) {
+	t.Parallel()
+	d := newProject(t, map[string]string{
+		"latin": "caf\xe9\r\nth\xe9\r\n", "wide": "\xff\xfea\x00\n\x00b\x00\n\x00", "bad": "Zürich\nÉtude\nx\xe9\n", "mac": "one\rtwo\r", "bin": "\xe9\xe8\x00a", "many": strings.Repeat("\xe9", 5<<20),
+	})
+	for _, tt := range []struct{ path, old, becomes, diff, want string }{
+		{"latin", "café\nthé", "café “noir”", "+café “noir”", "caf\xe9 \x93noir\x94\r\n"},
+		{"wide", "a\nb", "é\nb", "+é", "\xff\xfe\xe9\x00\n\x00b\x00\n\x00"},
+		{"bad", "Étude", "→", "+→\n xé\n", "Zürich\n→\nx\xe9\n"},
+		{"mac", "one\ntwo", "1\n2", "", "1\r2\r"},
+	} {
+		got := d.Must("fs.edit", "path", tt.path, "old", tt.old, "new", tt.becomes).(*value.Dict)
+		if content := d.Must("fs.read_bytes", "path", tt.path); !value.Equal(content, []byte(tt.want)) || !strings.Contains(got.Text("diff"), tt.diff) {
+			t.Errorf("fs.edit of %s: %q, want %q; %s", tt.path, content, tt.want, got.Text("diff"))
+		}
+	}
+	d.Fails(value.Invalid, "a character that windows-1252, the encoding of the file, does not have", "fs.edit", "path", "latin", "old", "noir", "new", "→")
+	d.Fails(value.Failed, `the nearest text differs at line 1, "café “noir”": from character 7 on`, "fs.edit", "path", "latin", "old", "café “vert”", "new", "x")
+	d.Fails(value.Failed, "bin is not UTF-8 text", "fs.edit", "path", "bin", "old", "a", "new", "b")
+	for name, want := range map[string]string{"latin": "café “noir”\r\n", "wide": "é\nb\n", "bad": "Zürich\n→\nxé\n", "mac": "1\n2\n"} {
+		if got := d.Must("fs.read", "path", name, "encoding", "auto"); got != want {
+			t.Errorf("fs.read of %s is %q, want %q", name, got, want)
+		}
+		if got := d.Must("fs.read", "path", name, "encoding", "auto", "offset", int64(1), "limit", int64(9)); got != want {
+			t.Errorf("fs.read of the lines of %s is %q, want %q", name, got, want)
+		}
+	}
+	d.Fails(value.Failed, "bin is a binary file (4 bytes): only text can be read", "fs.read", "path", "bin", "encoding", "auto")
+	d.Fails(value.Failed, "bin is a binary file (4 bytes): only text can be read", "fs.read", "path", "bin", "encoding", "auto", "offset", int64(2))
+	d.Fails(value.Limit, "after decoding", "fs.read", "path", "many", "encoding", "auto")
+}
+
+// TestEditOfALargeFile changes a file that no script can hold, commits that and undoes it.
+func TestEditOfALargeFile(t *testing.T) {
+	t.Parallel()
+	before := strings.Repeat("line of text\r\n", 1<<20) + "UNIQUE here\r\n"
+	d := newProject(t, map[string]string{"big": before, "over": strings.Repeat("x\n", 16<<20+1)})
+	got := d.Must("fs.edit", "path", "big", "old", "text\nUNIQUE here", "new", "text\nx\ny").(*value.Dict)
+	if want := "@@ -1048573,5 +1048573,6 @@"; !strings.Contains(got.Text("diff"), want) {
+		t.Errorf("the diff is %s", got.Text("diff"))
+	}
+	undo := d.commit()
+	if after := rowtest.GetFile(t, d.Dir, "big"); after != strings.Replace(before, "UNIQUE here", "x\r\ny", 1) {
+		t.Errorf("the file ends with %q", after[len(after)-40:])
+	}
+	if _, err := d.restore(undo); err != nil || rowtest.GetFile(t, d.Dir, "big") != before {
+		t.Errorf("the edit is not undone: %v", err)
+	}
+	d.Fails(value.Failed, `differs at line 1048577, "UNIQUE here": from character 8 on, the file has "here" and the old text "there"`, "fs.edit", "path", "big", "old", "UNIQUE there", "new", "x")
+	d.Fails(value.Limit, "over is larger than the limit of 32 MB", "fs.edit", "path", "over", "old", "y", "new", "x")
+	d.Must("fs.move", "from", "big", "to", "moved")
 }
 
 func TestF12Quotas(t *testing.T) {

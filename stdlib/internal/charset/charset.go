@@ -7,16 +7,18 @@ import (
 	"io"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 )
 
-// The encodings that [Detect] finds.
+// The names of encodings. [Detect] finds those of Unicode.
 const (
-	UTF8    = "utf-8"
-	UTF16LE = "utf-16le"
-	UTF16BE = "utf-16be"
+	UTF8        = "utf-8"
+	UTF16LE     = "utf-16le"
+	UTF16BE     = "utf-16be"
+	Windows1252 = "windows-1252"
 )
 
 // HeadSize is the number of bytes of a file that is enough to detect UTF-16 by its
@@ -129,6 +131,63 @@ func binaryText(head []byte) bool {
 	return share*controls > len(head)
 }
 
+// A Coding is how the bytes of a file are its text.
+type Coding struct {
+	Name string
+	mark []byte
+	by   encoding.Encoding // nil: the text is the bytes
+}
+
+// Decode returns the complete content of a file as text, such that an edited text can be encoded
+// again. The text has bytes that are not UTF-8 where most characters are UTF-8. ok is false for
+// a binary file, and for one whose bytes would not be the same again.
+func Decode(data []byte) (text string, c Coding, ok bool) {
+	name, mark := Detect(data)
+	c = Coding{Name: name, mark: data[:mark]}
+	switch name {
+	case UTF16LE:
+		c.by = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+	case UTF16BE:
+		c.by = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	default:
+		valid := utf8.Valid(data)
+		if good, bad := count(data); valid || name == UTF8 || good >= bad {
+			return string(data), Coding{Name: UTF8}, valid || !binaryText(data[:min(len(data), sniffed)])
+		}
+		c.Name, c.by = Windows1252, charmap.Windows1252
+	}
+	decoded, err := c.by.NewDecoder().Bytes(data[mark:])
+	if err != nil || binaryText(decoded[:min(len(decoded), sniffed)]) {
+		return "", c, false
+	}
+	again, err := c.Encode(decoded)
+	return string(decoded), c, err == nil && bytes.Equal(again, data)
+}
+
+// Encode returns the bytes of a text. It fails for a character that the encoding does not have.
+func (c Coding) Encode(text []byte) ([]byte, error) {
+	if c.by == nil {
+		return text, nil
+	}
+	encoded, err := c.by.NewEncoder().Bytes(text)
+	return append(c.mark[:len(c.mark):len(c.mark)], encoded...), err
+}
+
+// count returns how many characters beyond ASCII are UTF-8, and how many bytes are not.
+func count(b []byte) (good, bad int) {
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		switch {
+		case n > 1:
+			good++
+		case r == utf8.RuneError:
+			bad++
+		}
+		b = b[n:]
+	}
+	return good, bad
+}
+
 // Text returns what a [Reader] has read as valid text. A line that is not UTF-8 is read as
 // Windows-1252, unless at least half of its characters beyond ASCII are UTF-8: then its other bytes
 // become U+FFFD.
@@ -138,18 +197,7 @@ func Text(b []byte) string {
 	}
 	text := make([]byte, 0, len(b)+len(b)/8)
 	for line := range bytes.Lines(b) {
-		good, bad := 0, 0
-		for rest := line; len(rest) > 0; {
-			r, n := utf8.DecodeRune(rest)
-			switch {
-			case n > 1:
-				good++
-			case r == utf8.RuneError:
-				bad++
-			}
-			rest = rest[n:]
-		}
-		switch {
+		switch good, bad := count(line); {
 		case bad == 0:
 			text = append(text, line...)
 		case good >= bad:

@@ -72,3 +72,33 @@ func TestReader(t *testing.T) {
 		t.Errorf("an error of the file is %v", err)
 	}
 }
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, in, text, add, want string }{
+		{"UTF-8", "a\u00e9", "aé", "→", "aé→"},
+		{"a byte order mark", "\ufeffa", "\ufeffa", "b", "\ufeffab"},
+		{"UTF-16", wide("\ufeffaé🎉", false), "aé🎉", "→", wide("\ufeffaé🎉→", false)},
+		{"big-endian without a mark", wide("hello", true), "hello", "!", wide("hello!", true)},
+		{"Windows-1252", "caf\xe9 \x80\r\n", "café €\r\n", "é“", "caf\xe9 \x80\r\n\xe9\x93"},
+		{"no character of Windows-1252", "caf\xe9 \x81", "", "", ""},
+		{"what Windows-1252 does not have", "caf\xe9", "café", "→", ""},
+		{"a bad byte among good ones", "é é \xe9", "é é \xe9", "ü", "é é \xe9ü"},
+		{"a bad byte behind a mark", "\ufeff\xe9\xe8", "\ufeff\xe9\xe8", "é", "\ufeff\xe9\xe8é"},
+		{"UTF-16 that is broken", "\xff\xfe\x00\xd8a\x00", "", "", ""},
+		{"half a character of UTF-16", "\xff\xfea\x00b", "", "", ""},
+		{"zeros", "\xe9\xe8a\x00", "", "", ""},
+	} {
+		text, c, ok := Decode([]byte(tt.in))
+		if ok != (tt.text != "") || ok && text != tt.text {
+			t.Errorf("%s: %q, %t; want %q", tt.name, text, ok, tt.text)
+			continue
+		}
+		if again, err := c.Encode([]byte(text)); ok && (err != nil || string(again) != tt.in) {
+			t.Errorf("%s: encoded as %q, %v", tt.name, again, err)
+		}
+		if got, err := c.Encode([]byte(text + tt.add)); ok && (err == nil) != (tt.want != "") || err == nil && ok && string(got) != tt.want {
+			t.Errorf("%s: with more %q, %v; want %q", tt.name, got, err, tt.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package edits
 
 import (
 	"fmt"
+	"html"
 	"regexp"
 	"strings"
 	"unicode"
@@ -15,8 +16,11 @@ import (
 type likeness struct {
 	name string
 	is   func(r rune) bool
-	as   string // what the characters are compared as
+	as   string // what the characters are compared as; compatible for their usual forms
 }
+
+// compatible stands for another text for each character.
+const compatible = "\x00"
 
 func oneOf(chars string) func(rune) bool {
 	return func(r rune) bool { return strings.ContainsRune(chars, r) }
@@ -27,6 +31,7 @@ func oneOf(chars string) func(rune) bool {
 func likenesses() []likeness {
 	noBreak := oneOf("\u00a0\u202f\u2007")
 	return []likeness{
+		{"fullwidth or other compatibility characters", isCompatible, compatible},
 		{"no-break spaces", noBreak, " "},
 		{"special spaces", func(r rune) bool { return r != ' ' && unicode.Is(unicode.Zs, r) && !noBreak(r) }, " "},
 		{"curly quotes", oneOf("‘’‚‛"), "'"},
@@ -44,6 +49,11 @@ func likenesses() []likeness {
 // The last two kinds of likenesses are compared in their own ways.
 const ownWays = 2
 
+// isCompatible reports whether a character is another form of usual ones. Most letters are not looked up.
+func isCompatible(r rune) bool {
+	return (r < 0x400 || r >= 0x2000 && r < 0x3400 || r >= 0xf900) && !norm.NFKC.IsNormalString(string(r)) && norm.NFC.IsNormalString(string(r))
+}
+
 // numbered is what read_file and search_files show in front of a line.
 var numbered = regexp.MustCompile(`^(?:[^\s:]+:)? *\d+(?:\t|:|\||→)`)
 
@@ -60,8 +70,18 @@ func withoutNumbers(old string) string {
 	return strings.Join(lines, "\n")
 }
 
+// escapes are ways in which a text may have been escaped once too often, by name.
+var escapes = []struct {
+	name string
+	undo func(string) string
+}{
+	{`with line breaks, tabs and quotes in place of \n, \t and \": escape them once less`, strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`, `\\`, `\`).Replace},
+	{"without the escapes of HTML: pass < for &lt; and & for &amp;", html.UnescapeString},
+	{"without the line numbers: leave them out", withoutNumbers},
+}
+
 // almostMatch returns a hint for a text that is not there: what differs, if another text
-// looks like it.
+// looks like it, or else what is nearest. Both have LF.
 func almostMatch(text, old string) string {
 	const copied = "copy the text from the file exactly"
 	if len(text) <= maxDiffedText && len(old) <= maxDiffedText {
@@ -78,9 +98,23 @@ func almostMatch(text, old string) string {
 				how = "pass it as " + found.escaped
 			case len(found.differs) == 1 && strings.HasSuffix(found.differs[0], "numbers"):
 				how = "leave them out"
+			default:
+				if where := nearest(text, old); where != "" {
+					how = "it " + where
+				}
 			}
 			return fmt.Sprintf("line %d has the text %s: %s", found.line, strings.Join(found.differs, " and "), how)
 		}
+	}
+	for _, e := range escapes {
+		if bare := e.undo(old); bare != old && strings.TrimSpace(bare) != "" {
+			if at := strings.Index(text, bare); at >= 0 {
+				return fmt.Sprintf("line %d has the text %s", 1+strings.Count(text[:at], "\n"), e.name)
+			}
+		}
+	}
+	if where := nearest(text, old); where != "" {
+		return "the nearest text " + where
 	}
 	return "read the file, and copy the text from it exactly"
 }
@@ -162,7 +196,9 @@ func fold(text string, kinds []likeness, on []bool, from []int32) (string, []int
 		if r >= utf8.RuneSelf {
 			for i, k := range kinds[:accents] {
 				if on[i] && k.is(r) {
-					as = k.as
+					if as = k.as; as == compatible {
+						as = norm.NFKC.String(string(r))
+					}
 					break
 				}
 			}

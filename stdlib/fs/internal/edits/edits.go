@@ -4,6 +4,7 @@ package edits
 import (
 	"fmt"
 	"iter"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,10 +27,11 @@ const (
 // Who wrote the text has seen lines, not how they end, and a file may have both kinds of
 // line ends. So a line break of the old text matches each kind, and the replaced lines
 // decide how those of the new text end. Two callers mean the bytes: one whose old text has
-// a CR and is in the file as it is, and one that changes nothing but line ends.
+// a CR and is in the file as it is, and one that changes nothing but line ends. In a text
+// without LF, a line ends with CR.
 type Edit struct {
 	text, old, becomes string
-	exact              bool   // old is searched for as it is
+	end                string // of a line, LF or CR
 	convert            bool   // becomes is inserted as it is
 	plain              string // of text, what is searched
 	n, size            int    // the replacements, and the size of the new text
@@ -38,15 +40,19 @@ type Edit struct {
 // Find returns the edit of a text. It fails if old does not occur, or, without all, occurs
 // more than once.
 func Find(shown, text, old, becomes string, all bool) (*Edit, error) {
-	e := &Edit{text: text, old: old, becomes: becomes, plain: text}
-	e.exact = strings.Contains(old, "\r") && strings.Contains(text, old)
-	if !e.exact {
+	e := &Edit{text: text, old: old, becomes: becomes, end: "\n", plain: text}
+	e.convert = plainBreaks(old) == plainBreaks(becomes)
+	switch {
+	case strings.Contains(text, "\r") && !strings.Contains(text, "\n"):
+		e.end, e.convert = "\r", true
+		e.old, e.becomes = strings.ReplaceAll(plainBreaks(old), "\n", "\r"), strings.ReplaceAll(plainBreaks(becomes), "\n", "\r")
+	case strings.Contains(old, "\r") && strings.Contains(text, old):
+	default:
 		e.old = plainBreaks(old)
 		if strings.Contains(e.old, "\n") {
 			e.plain = plainBreaks(text)
 		}
 	}
-	e.convert = plainBreaks(old) == plainBreaks(becomes)
 	e.size = len(text)
 	for r := range e.replacements() {
 		e.n++
@@ -54,7 +60,7 @@ func Find(shown, text, old, becomes string, all bool) (*Edit, error) {
 	}
 	switch {
 	case e.n == 0:
-		return nil, value.Errorf(value.Failed, "edit %s: the old text was not found", shown).WithHint("%s", almostMatch(text, old))
+		return nil, value.Errorf(value.Failed, "edit %s: the old text was not found", shown).WithHint("%s", almostMatch(strings.ReplaceAll(plainBreaks(text), e.end, "\n"), plainBreaks(old)))
 	case e.n > 1 && !all:
 		return nil, value.Errorf(value.Failed, "edit %s: the old text occurs %d times, at lines %s", shown, e.n, e.lines()).
 			WithHint("include more of the surrounding text, or set replace_all to true")
@@ -69,17 +75,14 @@ func (e *Edit) Count() int { return e.n }
 func (e *Edit) Size() int { return e.size }
 
 // Apply returns the new text.
-func (e *Edit) Apply() string {
-	var b strings.Builder
-	b.Grow(e.size)
+func (e *Edit) Apply() []byte {
+	b := make([]byte, 0, e.size)
 	end := 0
 	for r := range e.replacements() {
-		b.WriteString(e.text[end:r.Start])
-		b.WriteString(r.New)
+		b = append(append(b, e.text[end:r.Start]...), r.New...)
 		end = r.End
 	}
-	b.WriteString(e.text[end:])
-	return b.String()
+	return append(b, e.text[end:]...)
 }
 
 func plainBreaks(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
@@ -213,24 +216,61 @@ func (e *Edit) lines() string {
 			lines = append(lines, "…")
 			break
 		}
-		line += strings.Count(e.text[from:r.Start], "\n")
+		line += strings.Count(e.text[from:r.Start], e.end)
 		lines = append(lines, strconv.Itoa(line))
 		from = r.Start
 	}
 	return strings.Join(lines, ", ")
 }
 
-// Diff returns the diff of an edit. The positions are known, so nothing is compared.
+// Diff returns the diff of an edit. The positions are known, so nothing is compared, and only the lines
+// from the first replacement to the last one are looked at.
 func (e *Edit) Diff(shown string) string {
-	if len(e.text) > maxDiffedText || e.n > maxDiffedEdits {
-		return fmt.Sprintf("(%d replacements in %d bytes: too many for a diff)", e.n, len(e.text))
+	if e.n > maxDiffedEdits {
+		return fmt.Sprintf("(%d replacements: too many for a diff)", e.n)
 	}
-	diff, err := udiff.ToUnified("a/"+shown, "b/"+shown, e.text, slices.Collect(e.replacements()), udiff.DefaultContextLines)
+	all := slices.Collect(e.replacements())
+	start, end := all[0].Start, all[len(all)-1].End
+	for range udiff.DefaultContextLines + 1 {
+		start = max(0, strings.LastIndexByte(e.text[:start], '\n'))
+		if n := strings.IndexByte(e.text[end:], '\n'); n >= 0 {
+			end += n + 1
+		} else {
+			end = len(e.text)
+		}
+	}
+	if start > 0 {
+		start++
+	}
+	if end-start > maxDiffedText {
+		return fmt.Sprintf("(%d replacements in %d bytes: too many for a diff)", e.n, end-start)
+	}
+	for i := range all {
+		all[i].Start -= start
+		all[i].End -= start
+	}
+	diff, err := udiff.ToUnified("a/"+shown, "b/"+shown, e.text[start:end], all, udiff.DefaultContextLines)
 	if err != nil {
 		return fmt.Sprintf("(no diff: %v)", err)
 	}
 	if len(diff) > maxShownDiff {
 		diff = diff[:strings.LastIndexByte(diff[:maxShownDiff], '\n')+1] + "(diff truncated)\n"
 	}
-	return diff
+	return renumber(diff, strings.Count(e.text[:start], "\n"))
+}
+
+// hunk is the beginning of a hunk; every other line of a diff begins with another character.
+var hunk = regexp.MustCompile(`(?m)^@@ -(\d+)(,\d+)? \+(\d+)`)
+
+// renumber adds the lines before the text of a diff to its hunks.
+func renumber(diff string, before int) string {
+	if before == 0 {
+		return diff
+	}
+	return hunk.ReplaceAllStringFunc(diff, func(head string) string {
+		m := hunk.FindStringSubmatch(head)
+		old, _ := strconv.Atoi(m[1])
+		becomes, _ := strconv.Atoi(m[3])
+		return fmt.Sprintf("@@ -%d%s +%d", old+before, m[2], becomes+before)
+	})
 }
