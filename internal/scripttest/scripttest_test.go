@@ -517,7 +517,7 @@ func TestReplay(t *testing.T) {
 	if err := os.Chmod(file, 0o755); err != nil { // as an older version has written it
 		t.Fatal(err)
 	}
-	args = value.NewDict("path", "n.txt", "offset", int64(1), "limit", nil)
+	args = value.NewDict("path", "n.txt", "offset", int64(1), "limit", nil, "encoding", "utf-8")
 	wantResults(t, runAll(t, o), map[string]string{"test_replay": "ok"})
 	wantPrivate(t, file)
 	o.Record = nil

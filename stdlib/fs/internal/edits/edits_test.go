@@ -103,7 +103,7 @@ func TestAlmostMatch(t *testing.T) {
 		{"ﬁnd m²", "find m2", `line 1 has the text with fullwidth or other compatibility characters: pass it as "\ufb01nd m\u00b2"`},
 		{"a − b", "a - b", `line 1 has the text with long dashes: pass it as "a \u2212 b"`},
 		{"a\ufeffb", "ab", `line 1 has the text with invisible characters: pass it as "a\ufeffb"`},
-		{"x  \ny", "x\ny", "line 1 has the text with different spaces: copy the text from the file exactly"},
+		{"x  \ny", "x\ny", `line 1 has the text with different spaces: it differs at line 1, "x  ": before character 4, the file has "x  " and the old text "x"`},
 		{"x\n\ty", "x\n    y", "line 1 has the text with different spaces: copy the text from the file exactly"},
 		{"x\n\ty(\"z\")", `x\n\ty(\"z\")`, `line 1 has the text with line breaks, tabs and quotes in place of \n, \t and \": escape them once less`},
 		{"x\na < b && c", "a &lt; b &amp;&amp; c", "line 2 has the text without the escapes of HTML: pass < for &lt; and & for &amp;"},

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A rule is one line of an ignore file.
+// A rule is one line of an ignore file. It is anchored if it is a pattern of paths, and not of names.
 type rule struct {
 	negated bool // what matches is not excluded
 	dirOnly bool
@@ -18,23 +18,29 @@ type glob struct {
 	rule           int
 	prefix, suffix string   // of what matches
 	parts          []string // of the pattern
-	anchored       bool     // it is a pattern of paths, and not of names
 	dirOnly        bool
 }
 
+// Ends are what a glob says of the first and of the last byte of what matches it, each 0 for nothing.
+type ends struct {
+	anchored    bool
+	first, last byte
+}
+
 // Rules are the lines of an ignore file. The last one that matches decides. Most lines have no
-// wildcard, or one before a suffix, and are looked up, so that long files cost little.
+// wildcard, or one before a suffix, and are looked up, and of the others only those with the right ends
+// are compared, so that long files cost little.
 type Rules struct {
 	rules    []rule
 	names    map[string][]int
 	paths    map[string][]int
 	suffixes map[string][]int // by the suffix from its only dot on
-	globs    []glob           // all others
+	globs    map[ends][]glob  // all others
 }
 
 // Parse reads an ignore file. Any text is one: a line that is no pattern excludes nothing.
 func Parse(text []byte) *Rules {
-	r := &Rules{names: map[string][]int{}, paths: map[string][]int{}, suffixes: map[string][]int{}}
+	r := &Rules{names: map[string][]int{}, paths: map[string][]int{}, suffixes: map[string][]int{}, globs: map[ends][]glob{}}
 	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\ufeff"))) {
 		r.add(strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r"))
 	}
@@ -67,7 +73,14 @@ func (r *Rules) add(line string) {
 		r.suffixes[suffix] = append(r.suffixes[suffix], at)
 	default:
 		suffix = line[strings.LastIndexAny(line, special+"]/")+1:]
-		r.globs = append(r.globs, glob{at, line[:wild], suffix, strings.Split(line, "/"), anchored, n.dirOnly})
+		of := ends{anchored: anchored}
+		if wild > 0 {
+			of.first = line[0]
+		}
+		if suffix != "" {
+			of.last = line[len(line)-1]
+		}
+		r.globs[of] = append(r.globs[of], glob{at, line[:wild], suffix, strings.Split(line, "/"), n.dirOnly})
 	}
 	r.rules = append(r.rules, n)
 }
@@ -105,26 +118,32 @@ func (r *Rules) Match(p string, dir bool) (excluded, decided bool) {
 	if dot := strings.LastIndexByte(name, '.'); dot >= 0 {
 		consider(r.suffixes[name[dot:]])
 	}
-	var parts []string
-	for i := len(r.globs) - 1; i >= 0 && r.globs[i].rule > last; i-- {
-		g, whole := &r.globs[i], name
-		if g.anchored {
-			whole = p
+	for _, first := range []byte{0, name[0]} {
+		for _, end := range []byte{0, name[len(name)-1]} {
+			last = lastMatch(r.globs[ends{false, first, end}], last, dir, name, func(g *glob) bool { return matchName(g.parts[0], name) })
 		}
-		if g.dirOnly && !dir || !strings.HasSuffix(whole, g.suffix) || !strings.HasPrefix(whole, g.prefix) {
-			continue
-		}
-		if g.anchored && parts == nil {
-			parts = strings.Split(p, "/")
-		}
-		if g.anchored && matchPath(g.parts, parts) || !g.anchored && matchName(g.parts[0], name) {
-			last = g.rule
+	}
+	parts := strings.Split(p, "/")
+	for _, first := range []byte{0, p[0]} {
+		for _, end := range []byte{0, p[len(p)-1]} {
+			last = lastMatch(r.globs[ends{true, first, end}], last, dir, p, func(g *glob) bool { return matchPath(g.parts, parts) })
 		}
 	}
 	if last < 0 {
 		return false, false
 	}
 	return !r.rules[last].negated, true
+}
+
+// lastMatch returns the rule of the last glob that matches, if that is behind the rule last.
+func lastMatch(globs []glob, last int, dir bool, whole string, matches func(*glob) bool) int {
+	for i := len(globs) - 1; i >= 0 && globs[i].rule > last; i-- {
+		g := &globs[i]
+		if (dir || !g.dirOnly) && strings.HasSuffix(whole, g.suffix) && strings.HasPrefix(whole, g.prefix) && matches(g) {
+			return g.rule
+		}
+	}
+	return last
 }
 
 // matchPath matches the names of a path. A part ** stands for any number of names, and at the end for
