@@ -80,7 +80,7 @@ func TestAQuestionIsTheSameEverywhere(t *testing.T) {
 			Capabilities: []tool.Capability{{Name: "env", Target: "HOME"}}, Rules: rules(t, "allow tool:t")}},
 		{"an effect", "n: int", "return fs.read('secret')", "needs = ['fs.read']", []string{"ask fs.read:secret"}, tool.ByPerson, tool.Question{Step: "1.1",
 			Kind: tool.QuestionApproval, Func: "fs.read", Text: "the tool 't' needs approval for fs.read (fs.read:secret)", Why: "a rule asks: ask fs.read:secret (my config)",
-			Args: value.NewDict("path", "secret", "offset", 1, "limit", nil), Capabilities: []tool.Capability{{Name: "fs.read", Target: "secret"}}, NoRule: "a rule asks each time: ask fs.read:secret (my config)"}},
+			Args: value.NewDict("path", "secret", "offset", 1, "limit", nil, "encoding", "utf-8"), Capabilities: []tool.Capability{{Name: "fs.read", Target: "secret"}}, NoRule: "a rule asks each time: ask fs.read:secret (my config)"}},
 		{"changes", "n: int", "fs.write('a.txt', 'one\\nzwei\\n')\nfs.write('b.bin', bytes([0]))", "needs = ['fs.write']", nil, tool.ByModel, tool.Question{Step: "1.3",
 			Kind: tool.QuestionApproval, Text: "the tool 't' needs approval to change a.txt, b.bin", Why: "the call changes files", Args: value.NewDict("n", 1),
 			Capabilities: []tool.Capability{{Name: "fs.write", Target: "a.txt"}, {Name: "fs.write", Target: "b.bin"}},

@@ -14,7 +14,7 @@ func (w *Files) editFunc() tool.Func {
 		Doc:  "Replace text in a file. The text must occur exactly once, unless replace_all is True. A file in UTF-16 or Windows-1252 keeps its encoding.",
 		Params: []tool.Param{
 			tool.Required("path", tool.TypeString, "the file"),
-			tool.Required("old", tool.TypeString, "the text to replace, exactly as in the file, including spaces; a line break stands for LF and for CRLF"),
+			tool.Required("old", tool.TypeString, "the text to replace, exactly as in the file, including spaces; a line break stands for each kind of line end"),
 			tool.Required("new", tool.TypeString, "the new text; its line breaks become those of the lines that it replaces"),
 			tool.Optional("replace_all", tool.TypeBoolean, false, "replace every occurrence"),
 		},

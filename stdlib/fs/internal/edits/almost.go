@@ -55,7 +55,7 @@ func isCompatible(r rune) bool {
 }
 
 // numbered is what read_file and search_files show in front of a line.
-var numbered = regexp.MustCompile(`^(?:[^\s:]+:)? *\d+(?:\t|:|\||→)`)
+var numbered = regexp.MustCompile(`^(?:[^\s:]+:)? *\d+(?:\t|:|\||→)|^[^\s:]+-\d+-`)
 
 // withoutNumbers removes the number in front of each line, or returns "".
 func withoutNumbers(old string) string {

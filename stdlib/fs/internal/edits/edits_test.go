@@ -114,6 +114,7 @@ func TestAlmostMatch(t *testing.T) {
 		{"alpha\nbeta\n", "     1\talpha", "line 1 has the text without the line numbers: leave them out"},
 		{"alpha\r\nbeta\r\n\r\n", "     1\talpha\n     2\tbeta\n", "line 1 has the text without the line numbers: leave them out"},
 		{"x\nalpha\n", "a.txt:2:alpha", "line 2 has the text without the line numbers: leave them out"},
+		{"x\nalpha\nbeta\n", "a.txt:2:alpha\na.txt-3-beta", "line 2 has the text without the line numbers: leave them out"},
 		{"x\n\tl’image\n", "2\tl'image", `line 2 has the text without the line numbers and with curly quotes: pass it as "l\u2019image"`},
 		{"if x:\n\treturn  1\n", "if x:\n    return 1", "line 1 has the text with different spaces: copy the text from the file exactly"},
 		{"def f(x):\n\treturn x\n", "def f(x):\n    return x", `line 1 has the text with different spaces: it differs at line 2, "\treturn x": from character 1 on, the file has "\treturn x" and the old text "    return x"`},
