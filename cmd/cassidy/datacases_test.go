@@ -47,17 +47,17 @@ count(*)
 integer  integer  integer
     100       20      219
 1 row × 3 columns
-note: column "n": "-" is read as missing
+note: column "n": "-" is read as missing; to keep the texts, pass types = {"n": "text"} (give it in options)
  max(n)   min(n)   sum(n)
 integer  integer  integer
    1000     -500      500
 1 row × 3 columns
-note: column "n": "(500)" is read as a negative number
+note: column "n": "(500)" is read as a negative number; to keep the texts, pass types = {"n": "text"} (give it in options)
 max(n)  min(n)  sum(n)
  float   float   float
 100.25    20.0  219.75
 1 row × 3 columns
-note: column "n": "$99.50" is read as a number
+note: column "n": "$99.50" is read as a number; to keep the texts, pass types = {"n": "text"} (give it in options)
 max(n)  min(n)  sum(n)
 text    text     float
 n.a.    100      219.0
@@ -67,7 +67,7 @@ note: column "n" is text: its values are numbers, except 1 of 4, the first "n.a.
 integer  integer  integer
     100       20      219
 1 row × 3 columns
-note: column "n": "#N/A" is read as missing
+note: column "n": "#N/A" is read as missing; to keep the texts, pass types = {"n": "text"} (give it in options)
 max(n)  min(n)   sum(n)
 text    text    integer
 99      100         219
@@ -77,7 +77,7 @@ note: column "n" is text, because some values are in quotes: if they are of type
 integer  integer  integer
     100        5      125
 1 row × 3 columns
-note: column "n": "+5" is read as a number
+note: column "n": "+5" is read as a number; to keep the texts, pass types = {"n": "text"} (give it in options)
 max(n)  min(n)  sum(n)
 text    text     float
 inf     100      219.0
@@ -95,6 +95,27 @@ count(*)
       20
 1 row × 1 column
 note: 1 byte is not UTF-8, the first 0xe9 on line 22: read as �; if the encoding is another, pass it, as in encoding = "windows-1252" (give it in options)
+`},
+	{name: "06-legacy-encodings", want: `
+名前       値
+text  integer
+日本        5
+1 row × 2 columns
+note: encoding shift_jis (guessed): if it is another, pass it, as in encoding = "windows-1252" (give it in options)
+姓名       值
+text  integer
+张三        5
+1 row × 2 columns
+note: encoding gbk (guessed): if it is another, pass it, as in encoding = "windows-1252" (give it in options)
+имя      цена
+text  integer
+Иван        5
+1 row × 2 columns
+note: encoding windows-1251 (guessed): if it is another, pass it, as in encoding = "windows-1252" (give it in options)
+имя      цена
+text  integer
+Иван        5
+1 row × 2 columns
 `},
 	{name: "08-edit-mixed-eol", want: `
 File edited successfully: a1.txt (1 replacement)
@@ -143,6 +164,44 @@ cassidy: hint: line 1 has the text with decomposed accents: pass it as "cafe\u03
 cassidy: edit num.txt: the old text was not found
 cassidy: hint: line 1 has the text without the line numbers: leave them out
 `},
+	{name: "13-csv-no-way-in", want: `
+cassidy: data.read: long.csv, line 3: the row has 3 cells, but the header has 2
+cassidy: hint: fix the row, put quotes around cells with the delimiter ",", or set another delimiter; to leave such rows out, set lenient to true
+      a        b        c
+integer  integer  integer
+      1        2        3
+      4        5        6
+2 rows × 3 columns
+note: 2 rows were too long, the first on line 2: the cells beyond the header are empty, and left out
+name  note
+text  text
+ann   hi, there
+bob   x
+2 rows × 2 columns
+note: spaces around cells are skipped, because there are some before quotes; to keep them, pass trim = False (give it in options)
+     id  name
+integer  text
+      1  A
+1 row × 2 columns
+note: line 1 is skipped as a title; if the table begins there, pass skip = 0 (give it in options)
+note: delimiter ";" (detected)
+cassidy: data.read: comment.csv, line 3: the row has 3 cells, but the header has 2
+cassidy: hint: if lines that begin with # are comments, set comment to "#"; to leave such rows out, set lenient to true
+cassidy: data.read: nul.csv, line 3: unexpected zero byte: the file is probably binary, not text
+cassidy: hint: for text in UTF-16, set encoding to "utf-16le"; to leave zero bytes out, set lenient to true
+cassidy: data.read: bad.jsonl: invalid JSON at line 2, column 2: expected a name in double quotes but got 'b'
+cassidy: hint: to leave such lines out, set lenient to true
+`},
+	{name: "15-case-columns", want: `
+     ID
+integer
+      1
+1 row × 1 column
+`},
+	{name: "16-string-number", want: `
+     2	b
+(lines 2 to 2 of 3; continue with offset=3)
+`},
 	{name: "17-html-table", want: `
 Month | Saved | Goal
 Jan | 100 | 50
@@ -154,6 +213,16 @@ A | 1
 7. seven
 
 [hidden text left out]
+`},
+	{name: "18-gitignore", needs: "git", want: `
+a.js:1:needle
+run.sh:3:git init -q .; mkdir -p vendor; for i in 1 2 3; do echo needle > vendor/$i.js; done
+run.sh:4:cassidy --trust-once tool run search_files --yes --input '{"pattern":"needle"}'
+(not searched: 1 file or folder that ignore files exclude; ignored=true searches more)
+README
+a.js
+run.sh
+(1 more that ignore files exclude: ignored=true lists them)
 `},
 	{name: "19-sql-functions", want: `
 median(v)
@@ -169,19 +238,14 @@ integer
       1
       2
 2 rows × 1 column
-	{name: "16-string-number", want: `
-     2	b
-(lines 2 to 2 of 3; continue with offset=3)
 `},
-	{name: "18-gitignore", needs: "git", want: `
-a.js:1:needle
-run.sh:3:git init -q .; mkdir -p vendor; for i in 1 2 3; do echo needle > vendor/$i.js; done
-run.sh:4:cassidy --trust-once tool run search_files --yes --input '{"pattern":"needle"}'
-(not searched: 1 file or folder that ignore files exclude; ignored=true searches more)
-README
-a.js
-run.sh
-(1 more that ignore files exclude: ignored=true lists them)
+	{name: "22-big-int-float", want: `
+cast(n as text)
+text
+9007199254740993
+1.5
+2 rows × 1 column
+note: column "n" is text, because 9007199254740993 has more digits than a float keeps: to round it, pass types = {"n": "float"} (give it in options)
 `},
 	{name: "24-edit-8mb", needs: "python3", want: `
 File edited successfully: big.txt (1 replacement)

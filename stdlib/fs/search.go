@@ -90,7 +90,7 @@ func (k *searcher) report(s *spot) {
 		return
 	}
 	k.told = now
-	k.look.emit(tool.Progress{Message: fmt.Sprintf("searching %s (%d MB read, %d found)", k.look.w.Shown(s.path), k.read>>20, len(k.found))})
+	k.look.emit(tool.Progress{Message: fmt.Sprintf("searching %s (%d MB read, %d found)", k.look.w.Shown(s.path), k.read>>20, k.matches)})
 }
 
 // A reporter reports the progress of a search while it reads a file.
