@@ -51,6 +51,11 @@ func TestLuaValues(t *testing.T) {
 		{dict(int64(5), "five", "x", "y"), dict(int64(5), "five", "x", "y")},
 		{dict("x", "y", int64(1), "one"), dict(int64(1), "one", "x", "y")},
 		{dict(int64(1), "a", int64(2), "b"), value.List{"a", "b"}},
+		{int64(1)<<53 + 1, int64(1)<<53 + 1},
+		{int64(math.MinInt64), int64(math.MinInt64)},
+		{new(big.Int).Lsh(big.NewInt(1), 70), new(big.Int).Lsh(big.NewInt(1), 70)},
+		{value.List{int64(1) << 60}, value.List{int64(1) << 60}},
+		{dict(int64(1)<<60, "key"), dict(int64(1)<<60, "key")},
 		{dict(true, "t", 1.5, "f", nil, "n", []byte{0xff}, "b"), dict(true, "t", 1.5, "f", nil, "n", []byte{0xff}, "b")},
 	} {
 		out, err := e.Run(t.Context(), luaEcho, tool.Call{Args: value.NewDict("v", c.in)}, nil)
@@ -62,16 +67,38 @@ func TestLuaValues(t *testing.T) {
 		in   value.Value
 		want string
 	}{
-		{int64(1)<<53 + 1, "argument 'v': the integer 9007199254740993 cannot be represented exactly as a Lua number"},
-		{int64(math.MinInt64), "argument 'v': the integer -9223372036854775808 cannot be represented exactly"},
-		{new(big.Int).Lsh(big.NewInt(1), 70), "argument 'v': the integer 1180591620717411303424 cannot be represented exactly"},
-		{value.List{int64(1) << 60}, "argument 'v': the integer 1152921504606846976 cannot be represented exactly"},
 		{dict(value.Tuple{"a"}, "x"), "argument 'v': a dict with a tuple as key cannot be passed to Lua"},
 		{dict(math.NaN(), "x"), "argument 'v': a dict with NaN as key cannot be passed to Lua"},
 	} {
 		_, err := e.Run(t.Context(), luaEcho, tool.Call{Args: value.NewDict("v", c.in)}, nil)
 		if got := value.ErrorOf(err, value.Internal); got == nil || got.Kind != value.Failed || !strings.HasPrefix(got.Message(), c.want) {
 			t.Errorf("echo(%v): %v, want %s", c.in, err, c.want)
+		}
+	}
+}
+
+// TestLuaLargeIntegers uses integers that Lua numbers cannot represent.
+func TestLuaLargeIntegers(t *testing.T) {
+	for _, c := range []struct{ body, want string }{
+		{"local n = pure.big() return {n, tostring(n), 'id ' .. n, n .. 5, n == pure.big(), n == 5, type(n)}",
+			`[1152921504606846976,"1152921504606846976","id 1152921504606846976","11529215046068469765",true,false,"userdata"]`},
+		{"local n = pure.big() return {n < n, n <= n, n > n, pure.encode(n)}", `[false,true,false,{"value":1152921504606846976}]`},
+	} {
+		got, _, err := runLua(t, luaTool(c.body), nil)
+		if err != nil || got != c.want {
+			t.Errorf("%s = %s, %v; want %s", c.body, got, err, c.want)
+		}
+	}
+	for _, c := range []struct{ body, want string }{
+		{"return pure.big() + 1", "the integer 1152921504606846976 cannot be represented exactly as a Lua number"},
+		{"return -pure.big()", "the integer 1152921504606846976 cannot be represented exactly as a Lua number"},
+		{"return 2 * pure.big()", "the integer 1152921504606846976 cannot be represented exactly as a Lua number"},
+		{"return pure.big() .. {}", "attempt to concatenate a table value"},
+		{"return pure.big() < 5", "attempt to compare"},
+	} {
+		_, _, err := runLua(t, luaTool(c.body), nil)
+		if got := value.ErrorOf(err, value.Internal); got == nil || !strings.Contains(got.Message(), c.want) {
+			t.Errorf("%s: %v, want %s", c.body, err, c.want)
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 // directions:
 //
 //   - an integer is a number, and a number without a fraction is an integer
-//     again, also one that was 3.0. Integers beyond 2^53 are rejected, since
-//     numbers cannot represent them exactly;
+//     again, also one that was 3.0. Integers beyond 2^53, which numbers cannot
+//     represent exactly, are userdata;
 //   - bytes are a string, and a string that is not UTF-8 is bytes again;
 //   - media are userdata;
 //   - lists, tuples and sets are tables with the keys 1 to n, and such a table
@@ -50,11 +50,11 @@ func toLua(L *lua.LState, v value.Value) (lua.LValue, error) {
 		return lua.LBool(v), nil
 	case int64:
 		if v > maxLuaInteger || v < -maxLuaInteger {
-			return nil, luaIntegerError(v)
+			return &lua.LUserData{Value: v, Metatable: luaInteger}, nil
 		}
 		return lua.LNumber(v), nil
 	case *big.Int:
-		return nil, luaIntegerError(v)
+		return &lua.LUserData{Value: v, Metatable: luaInteger}, nil
 	case float64:
 		return lua.LNumber(v), nil
 	case string:
@@ -79,11 +79,6 @@ func toLua(L *lua.LState, v value.Value) (lua.LValue, error) {
 		table.RawSetInt(i+1, x)
 	}
 	return table, nil
-}
-
-func luaIntegerError(v any) error {
-	return value.Errorf(value.Failed, "the integer %v cannot be represented exactly as a Lua number", v).
-		WithHint("pass the integer as a string, or write the tool in Starlark")
 }
 
 // toLuaPart converts a part of a value to Lua.
@@ -161,8 +156,9 @@ func (c *converter) value(v lua.LValue, depth int) (value.Value, error) {
 		if v == luaNull {
 			return nil, nil
 		}
-		if m, ok := v.Value.(value.Media); ok {
-			return m, nil
+		switch v := v.Value.(type) {
+		case value.Media, int64, *big.Int:
+			return v, nil
 		}
 		if o, ok := v.Value.(object); ok && c.callback != nil {
 			return o.Object, nil
