@@ -270,11 +270,14 @@ func (f *xlsxFile) relations(of string) (byID, byKind map[string]string, err err
 
 // readWorkbook reads the list of sheets.
 func (f *xlsxFile) readWorkbook() error {
-	_, parts, err := f.relations("")
-	if err != nil {
-		return err
+	workbook := "xl/workbook.xml" // where all programs put it
+	if f.find("_rels/.rels") != nil || f.find(workbook) == nil {
+		_, parts, err := f.relations("")
+		if err != nil {
+			return err
+		}
+		workbook = parts["officeDocument"]
 	}
-	workbook := parts["officeDocument"]
 	if workbook == "" {
 		return f.errorf("not a spreadsheet: the workbook is missing")
 	}

@@ -347,7 +347,7 @@ func (r *sheetReader) readCell(x *xmlReader, column, row int) (value.Value, erro
 		return nil, r.cellError(column, row, "the formula has no value").
 			WithHint("to calculate the formulas, open and save the file in a spreadsheet program")
 	}
-	if !hasValue {
+	if !hasValue || len(text) == 0 && kind != "str" && kind != "inlineStr" { // some programs write <v/>
 		return nil, nil
 	}
 	v, err := r.cellValue(kind, text, format)
@@ -394,26 +394,29 @@ func (r *sheetReader) cellValue(kind string, text []byte, format cellFormat) (va
 		return nil, value.Errorf(value.Invalid, "the formula failed: %s", cut(string(text))).
 			WithHint("fix the formula, or set missing to [%q] to read the cell as missing", cut(string(text)))
 	case "d":
-		return isoTime(strings.TrimSpace(string(text)))
+		return isoTime(strings.TrimSpace(string(text)), format), nil
 	case "", "n":
 		return r.file.number(strings.TrimSpace(string(text)), format)
 	}
 	return nil, value.Errorf(value.Invalid, "unknown kind of cell %q", cut(kind))
 }
 
-// isoTime parses the ISO 8601 dates of strict files.
-func isoTime(s string) (value.Value, error) {
+// isoTime parses the ISO 8601 dates of strict files. A midnight that is shown as a date is
+// one. What is no date, such as a time of day, stays a text.
+func isoTime(s string, format cellFormat) value.Value {
 	if n, ok := parseDate(s); ok {
-		return foundTime{Date, n}, nil
+		return foundTime{Date, n}
 	}
 	n, zoned, ok := parseDateTime(s)
 	switch {
 	case !ok:
-		return nil, value.Errorf(value.Invalid, "invalid date or time %q", cut(s))
+		return s
 	case zoned:
-		return formatTime(Instant, n), nil
+		return formatTime(Instant, n)
+	case format == formatDate && n%microsPerDay == 0:
+		return foundTime{Date, n / microsPerDay}
 	}
-	return foundTime{DateTime, n}, nil
+	return foundTime{DateTime, n}
 }
 
 // number parses a number. With a date format it returns a date or time if the number can
