@@ -80,7 +80,7 @@ func (r *csvReader) row() ([]string, error) {
 	}
 	cells := make([]string, len(r.rows.Spans))
 	for i, sp := range r.rows.Spans {
-		cells[i] = r.rows.Cell(sp, `"`)
+		cells[i] = r.rows.Cell(sp)
 	}
 	if r.budget -= len(cells) + 1; r.budget < 0 {
 		return nil, row.TooMany()
@@ -94,7 +94,7 @@ func csvParse(a *value.Dict) (value.Value, error) {
 		return nil, err
 	}
 	r := &csvReader{scanner: csv.NewText(strings.TrimPrefix(a.Text("text"), "\ufeff"), row.MaxValues), budget: row.MaxValues}
-	r.scanner.Begin(delimiter, `"`)
+	r.scanner.Begin(csv.Dialect{Delimiter: delimiter, Quote: `"`})
 	convert := func(cell string) value.Value { return cell }
 	if a.Bool("types") {
 		convert = row.Typed

@@ -59,7 +59,7 @@ func BenchmarkReadCSV(b *testing.B) {
 	var size int64
 	for b.Loop() {
 		start := time.Now()
-		in, err := openFile(g, path)
+		in, err := openFile(context.Background(), g, path)
 		if err != nil {
 			b.Fatal(err)
 		}

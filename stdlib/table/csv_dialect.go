@@ -39,31 +39,64 @@ func (f *csvFile) findEncoding(p *parts, specified string) error {
 	if f.encoding == found {
 		f.mark = mark
 	}
-	if name == "" {
-		f.noteEncoding()
+	if name == "" && f.encoding != utf8Encoding {
+		f.notes = append(f.notes, "encoding "+f.encoding+" (detected)")
 	}
 	return nil
 }
 
-func (f *csvFile) noteEncoding() {
-	if f.encoding != utf8Encoding {
-		f.notes = append(f.notes, "encoding "+f.encoding+" (detected)")
+// detect determines what was not specified of the dialect, by the first lines: the
+// delimiter, lines before the table, and whether there are spaces before quotes.
+func (f *csvFile) detect(s *csv.Scanner) error {
+	d := &f.dialect
+	if err := s.FirstLine(); err != nil {
+		return err
 	}
-}
-
-// findDelimiter detects the delimiter.
-func (f *csvFile) findDelimiter(s *csv.Scanner) {
-	f.delimiter = s.Delimiter(f.quote)
-	if f.delimiter != "," {
-		f.notes = append(f.notes, fmt.Sprintf("delimiter %q (detected)", f.delimiter))
+	if named := s.Separator(); named != "" && !f.titled && (d.Delimiter == "" || d.Delimiter == named) {
+		if d.Delimiter == "" {
+			f.notes = append(f.notes, fmt.Sprintf("delimiter %q (from the line sep=%s)", named, named))
+		}
+		d.Delimiter, f.skip = named, 1
+	} else if n := s.Title(*d); n > 0 && !f.titled {
+		lines := fmt.Sprintf("lines 1 to %d are", n)
+		if n == 1 {
+			lines = "line 1 is"
+		}
+		f.notes = append(f.notes, lines+" skipped as a title; if the table begins there, pass skip = 0")
+		f.skip = n
 	}
+	if !f.titled && f.skip > 0 {
+		if err := s.SkipLines(f.skip); err != nil {
+			return err
+		}
+		if err := s.FirstLine(); err != nil {
+			return err
+		}
+	}
+	if d.Delimiter == "" {
+		if d.Delimiter = s.Delimiter(*d); d.Delimiter != "," {
+			f.notes = append(f.notes, fmt.Sprintf("delimiter %q (detected)", d.Delimiter))
+		}
+	}
+	switch {
+	case f.spaced != nil:
+		d.Trim = *f.spaced
+	case s.SpacedQuotes(*d):
+		d.Trim = true
+		f.notes = append(f.notes, "spaces around cells are skipped, because there are some before quotes; to keep them, pass trim = False")
+	}
+	f.detected = true
+	if d.Delimiter == d.Quote || d.Delimiter == d.Escape {
+		return errQuote()
+	}
+	return nil
 }
 
 // findHeader determines whether the first row names the columns, and their names.
 func (f *csvFile) findHeader(b *csv.Rows, types map[string]Type, forms []*dateForm) error {
 	cells := make([]string, f.width)
 	for i, sp := range b.Spans {
-		cells[i] = b.Cell(sp, f.quote)
+		cells[i] = b.Cell(sp)
 	}
 	if f.header == nil {
 		header := f.isHeader(cells, forms)

@@ -18,14 +18,15 @@ const maxDialled = 6
 
 // A dress is what is written around a number for people.
 type dress struct {
-	plus, parens bool
-	currency     rune // 0 if there is none
+	plus, parens, percent bool
+	currency              rune // 0 if there is none
 }
 
-// undress returns a number without a plus, a currency sign or the parentheses of
-// accounting, which make it negative. ok is false if the text has none of them.
+// undress returns a number without a plus, a currency or percent sign, no-break spaces
+// between groups of three digits, or the parentheses of accounting, which make it
+// negative. ok is false if the text has none of them.
 func undress(s string) (plain string, d dress, ok bool) {
-	if s == "" || !dressed(s[0]) && !dressed(s[len(s)-1]) && !(s[0] == '-' && len(s) > 1 && dressed(s[1])) {
+	if s == "" || !dressed(s[0]) && !dressed(s[len(s)-1]) && !(s[0] == '-' && len(s) > 1 && dressed(s[1])) && !strings.ContainsAny(s, groupSpaces) {
 		return "", d, false
 	}
 	rest, minus, signed := s, false, false
@@ -44,6 +45,16 @@ func undress(s string) (plain string, d dress, ok bool) {
 				d.currency, rest = last, trimBlank(rest[:len(rest)-size])
 				continue
 			}
+			if last == '%' && !d.percent && d.currency == 0 {
+				d.percent, rest = true, trimBlank(rest[:len(rest)-size])
+				continue
+			}
+			if strings.ContainsAny(rest, groupSpaces) {
+				spaced := numbers{thousands: " ", decimal: "."}
+				if rest, _, ok = spaced.normal(rest); !ok {
+					return "", d, false
+				}
+			}
 			_, count := digits(rest)
 			switch {
 			case rest == "" || rest[0]-'0' > 9 && rest[0] != '.' && rest[0] != ',', d.plus && d.currency == 0 && count == len(rest) && count > maxDialled:
@@ -57,21 +68,25 @@ func undress(s string) (plain string, d dress, ok bool) {
 }
 
 // dressed reports whether a byte may begin or end what is written around a number.
-func dressed(c byte) bool { return c == '+' || c == '(' || c == ')' || c == '$' || c >= utf8.RuneSelf }
+func dressed(c byte) bool {
+	return c == '+' || c == '(' || c == ')' || c == '$' || c == '%' || c >= utf8.RuneSelf
+}
 
-func trimBlank(s string) string { return strings.Trim(s, " \u00a0\u202f") }
+// groupSpaces are the no-break spaces between the groups of digits in texts.
+const groupSpaces = "\u00a0\u202f"
+
+func trimBlank(s string) string { return strings.Trim(s, " "+groupSpaces) }
 
 // dressedKind returns the kind of a number that is written for people.
 func (n *numbers) dressedKind(s string) kindSet {
-	plain, _, ok := undress(s)
-	if !ok {
+	plain, d, ok := undress(s)
+	if !ok || d.percent && !n.percents {
 		return hasText
 	}
-	if _, ok := n.bareInteger(plain); ok {
-		return hasInteger | hasDressed
-	}
-	if n.isFloat(plain) {
-		return hasFloat | hasDressed
+	if v, ok := n.bareInteger(plain); ok && !d.percent {
+		return kindOfInteger(v) | hasDressed
+	} else if ok || n.isFloat(plain) {
+		return n.kindOfFloat(plain) | hasDressed
 	}
 	return hasText
 }
@@ -91,6 +106,10 @@ type columnGuess struct {
 	sign     string // one of the signs for a missing value
 	example  string // a number with a plus or a currency
 	negative string // a number in parentheses
+	percent  string // a number with a percent sign
+	whole    bool   // there are numbers without one
+	large    string // a number with more digits than a float keeps
+	huge     string // an integer of more than 64 bits, if all values are numbers
 	currency rune   // of the first number that has one
 	mixed    bool   // there are several currencies
 	bare     bool   // there are numbers without parentheses
@@ -108,13 +127,20 @@ type columnGuess struct {
 
 // number records a number.
 func (g *columnGuess) number(s string, kind kindSet) {
+	if kind&hasLarge != 0 && g.large == "" {
+		g.large = strings.Clone(s)
+	}
 	if kind&hasDressed == 0 {
-		g.bare = true
+		g.bare, g.whole = true, g.whole || s != "0"
 		return
 	}
 	_, d, _ := undress(s)
-	g.bare = g.bare || !d.parens
+	g.bare, g.whole = g.bare || !d.parens, g.whole || !d.percent
 	switch {
+	case d.percent:
+		if g.percent == "" {
+			g.percent = strings.Clone(s)
+		}
 	case d.parens && g.negative == "":
 		g.negative = strings.Clone(s)
 	case !d.parens && g.example == "":
@@ -127,12 +153,14 @@ func (g *columnGuess) number(s string, kind kindSet) {
 }
 
 // isText reports whether the numbers are not read as numbers after all.
-func (g *columnGuess) isText() bool { return g.mixed || g.negative != "" && !g.bare }
+func (g *columnGuess) isText() bool {
+	return g.mixed || g.negative != "" && !g.bare || g.percent != "" && g.whole
+}
 
 // count counts the values of some rows of a column of texts.
 func (c *csvColumn) count(f *csvFile, b *csv.Rows, column int) {
 	for row, k := 0, column; k < len(b.Spans); row, k = row+1, k+f.width {
-		raw := b.Cell(b.Spans[k], f.quote)
+		raw := b.Cell(b.Spans[k])
 		s := trimSpaces(raw)
 		if s == "" || f.missing[raw] || f.missing == nil && (isWord(s) || isSign(s)) {
 			continue
@@ -157,7 +185,7 @@ func (f *csvFile) lookAlikes(b *csv.Rows, quoted bool) {
 		var cells []string
 		fit := 0
 		for k := i; k < len(b.Spans) && len(cells) < enough; k += f.width {
-			if s := trimSpaces(b.Cell(b.Spans[k], f.quote)); s != "" && !isWord(s) && !isSign(s) {
+			if s := trimSpaces(b.Cell(b.Spans[k])); s != "" && !isWord(s) && !isSign(s) {
 				cells = append(cells, s)
 				if f.numbers.kindOf(s) != hasText {
 					fit++
@@ -168,6 +196,13 @@ func (f *csvFile) lookAlikes(b *csv.Rows, quoted bool) {
 			c.lookalike = lookalike(cells)
 		}
 		c.guess.code = codeOf(f.numbers, cells)
+		if allNumbers(f.numbers, cells) && fit < len(cells) {
+			for _, s := range cells {
+				if f.numbers.kindOf(s) == hasText {
+					c.guess.huge = strings.Clone(s)
+				}
+			}
+		}
 		c.guess.unquoted = c.seen&hasText == 0 && fit == len(cells)
 		if c.seen&hasText != 0 && !c.guess.counted && fit > 0 && fit >= len(cells)-fit {
 			c.guess.counted = true
@@ -209,11 +244,14 @@ func (c *csvColumn) note(found Type) string {
 		if g.negative != "" {
 			read = append(read, fmt.Sprintf("%s is read as a negative number", quoteCut(g.negative)))
 		}
+		if g.percent != "" {
+			read = append(read, fmt.Sprintf("%s is read as a fraction of 1", quoteCut(g.percent)))
+		}
 		if g.sign != "" {
 			read = append(read, fmt.Sprintf("%s is read as missing", quoteCut(g.sign)))
 		}
 		if read != nil {
-			return fmt.Sprintf("column %s: %s", name, strings.Join(read, ", "))
+			return fmt.Sprintf("column %s: %s; to keep the texts, pass types = {%q: \"text\"}", name, strings.Join(read, ", "), c.name)
 		}
 	case c.lookalike != "":
 		return fmt.Sprintf("column %s is text, but its first values are numbers: pass %s", name, c.lookalike)
@@ -223,6 +261,12 @@ func (c *csvColumn) note(found Type) string {
 		return fmt.Sprintf("column %s is text, because its numbers have several currencies", name)
 	case g.negative != "" && !g.bare:
 		return fmt.Sprintf("column %s is text, because all its numbers are in parentheses, as in %s", name, quoteCut(g.negative))
+	case g.percent != "" && g.whole:
+		return fmt.Sprintf("column %s is text, because only some of its numbers have a percent sign, as %s: to read it as a fraction of 1, pass percent = True", name, quoteCut(g.percent))
+	case g.large != "" && found == Any && families(c.seen&^(hasQuoted|hasText)) == "numbers":
+		return fmt.Sprintf("column %s is text, because %s has more digits than a float keeps: to round it, pass types = {%q: \"float\"}", name, g.large, c.name)
+	case g.huge != "" && !(g.odd > 0 && g.fit >= g.odd):
+		return fmt.Sprintf("column %s is text, because %s has more than 64 bits: to round it, pass types = {%q: \"float\"}", name, g.huge, c.name)
 	case g.unquoted && found != Text && found != Any:
 		return fmt.Sprintf("column %s is text, because some values are in quotes: if they are of type %s, pass types = {%q: %q}", name, found, c.name, found)
 	case g.odd == 0 && c.seen&hasText == 0 && found == Any:

@@ -149,10 +149,13 @@ func (c *csvColumn) same(s string) bool {
 	case hasText:
 		return true
 	case hasInteger:
-		_, ok = parseInteger(s)
+		var n int64
+		n, ok = parseInteger(s)
+		ok = ok && exact(n)
 	case hasFloat:
-		_, ok = parseFloat(s)
-		ok = ok && strings.IndexByte(s, '.') >= 0
+		var f float64
+		f, ok = parseFloat(s)
+		ok = ok && -1<<53 < f && f < 1<<53 && strings.IndexByte(s, '.') >= 0
 	case hasDate:
 		_, ok = parseDate(s)
 	case hasDateTime:
@@ -165,7 +168,7 @@ func (c *csvColumn) same(s string) bool {
 
 // lookAt records the kind of a cell.
 func (c *csvColumn) lookAt(f *csvFile, b *csv.Rows, sp csv.Span) {
-	s := b.Cell(sp, f.quote)
+	s := b.Cell(sp)
 	trimmed := trimSpaces(s)
 	if trimmed == "" || f.missing[s] {
 		return
@@ -260,7 +263,7 @@ func (f *csvFile) convertColumn(c *csvColumn, b *csv.Rows, column int, d *Column
 		if usual && len(s) > 0 {
 			switch c.typ {
 			case Text:
-				if ok = sp.Mark != csv.Doubled && s[0] != ' ' && !c.words; ok {
+				if ok = sp.Mark < csv.Doubled && s[0] != ' ' && !c.words; ok {
 					d.Texts[row] = s
 				}
 			case Integer:
@@ -277,8 +280,8 @@ func (f *csvFile) convertColumn(c *csvColumn, b *csv.Rows, column int, d *Column
 				ok = ok && !zoned
 			}
 		}
-		if !ok && !f.convertCell(c, b.Cell(sp, f.quote), sp.Mark, d, row) {
-			return f.misfit(c, b.Cell(sp, f.quote), b.Lines[row], column)
+		if !ok && !f.convertCell(c, b.Cell(sp), sp.Mark, d, row) {
+			return f.misfit(c, b.Cell(sp), b.Lines[row], column)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package table
 
 import (
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -13,13 +14,14 @@ type numbers struct {
 	thousands string // separator of groups of three digits, or ""
 	decimal   string // decimal separator
 	percent   bool   // "12.5%" is 0.125
+	percents  bool   // so it is in a column of such numbers
 }
 
 func newNumbers(thousands, decimal string, percent bool) (numbers, error) {
 	if decimal == "" {
 		decimal = "."
 	}
-	n := numbers{thousands == "" && decimal == "." && !percent, thousands, decimal, percent}
+	n := numbers{usual: thousands == "" && decimal == "." && !percent, thousands: thousands, decimal: decimal, percent: percent}
 	switch {
 	case decimal != "." && decimal != ",":
 		return n, value.Errorf(value.Invalid, `argument 'decimal' should be "." or ","`)
@@ -77,7 +79,7 @@ func (n *numbers) ungrouped(s string) (string, bool) {
 func (n *numbers) integer(s string) (int64, bool) {
 	v, ok := n.bareInteger(s)
 	if !ok {
-		if plain, _, dressed := undress(s); dressed {
+		if plain, d, dressed := undress(s); dressed && !d.percent {
 			return n.bareInteger(plain)
 		}
 	}
@@ -99,8 +101,12 @@ func (n *numbers) bareInteger(s string) (int64, bool) {
 func (n *numbers) float(s string) (float64, bool) {
 	v, ok := n.bareFloat(s)
 	if !ok {
-		if plain, _, dressed := undress(s); dressed {
-			return n.bareFloat(plain)
+		plain, d, dressed := undress(s)
+		if !dressed || d.percent && !n.percents {
+			return 0, false
+		}
+		if v, ok = n.bareFloat(plain); d.percent {
+			v /= 100
 		}
 	}
 	return v, ok
@@ -163,14 +169,14 @@ func (n *numbers) kindOf(s string) kindSet {
 			return n.dressedKind(s)
 		}
 	}
-	if _, ok := n.bareInteger(s); ok {
-		return hasInteger
+	if v, ok := n.bareInteger(s); ok {
+		return kindOfInteger(v)
 	}
 	if _, ok := parseDate(s); ok {
 		return hasDate
 	}
 	if n.isFloat(s) {
-		return hasFloat
+		return n.kindOfFloat(s)
 	}
 	if _, zoned, ok := parseDateTime(s); ok {
 		if zoned {
@@ -179,4 +185,30 @@ func (n *numbers) kindOf(s string) kindSet {
 		return hasDateTime
 	}
 	return n.dressedKind(s)
+}
+
+// kindOfInteger returns the kind of an integer. It is large if a float would round it.
+func kindOfInteger(v int64) kindSet {
+	if back, ok := exactInt(float64(v)); !ok || back != v {
+		return hasInteger | hasLarge
+	}
+	return hasInteger
+}
+
+// kindOfFloat returns the kind of a number that is a float. It is large if it has digits
+// before the point that a float does not keep.
+func (n *numbers) kindOfFloat(s string) kindSet {
+	const exponent = "eENI" // also of NaN and infinities
+	f, ok := n.bareFloat(s)
+	if !ok || math.Abs(f) < 1<<53 || strings.ContainsAny(s, exponent) {
+		return hasFloat
+	}
+	if !n.usual {
+		s, _, _ = n.normal(s)
+	}
+	whole, fraction, _ := strings.Cut(s, ".")
+	if strings.Trim(fraction, "0") == "" && (whole == strconv.FormatFloat(f, 'f', -1, 64) || whole == strconv.FormatFloat(f, 'f', 0, 64)) {
+		return hasFloat
+	}
+	return hasFloat | hasLarge
 }

@@ -132,7 +132,7 @@ func TestReadCSV(t *testing.T) {
 		{name: "types said", in: "a,b,c\n007,1,2024-01-01\n8,NA,2024-01-01 10:00\n", set: func(o *readOptions) { o.types = map[string]Type{"a": Text, "b": Float, "c": DateTime} },
 			want: "a:text b:float c:datetime | '007' 1.0 2024-01-01T00:00:00 | '8' - 2024-01-01T10:00:00"},
 		{name: "utf-8 with a mark", in: "\ufeffa,b\n1,ü\n", want: "a:integer b:text | 1 'ü'"},
-		{name: "windows-1252", in: "a,b\n1,\x80\xfc\n", want: "a:integer b:text | 1 '€ü'", notes: "encoding windows-1252 (detected)"},
+		{name: "windows-1252", in: "a,b\n1,\x80\xfc\n", want: "a:integer b:text | 1 '€ü'", notes: `encoding windows-1252 (guessed): if it is another, pass it, as in encoding = "windows-1251"`},
 		{name: "latin-1", in: "a,b\n1,\xfc\n", set: func(o *readOptions) { o.encoding = "ISO-8859-1" }, want: "a:integer b:text | 1 'ü'"},
 		{name: "utf-16le", in: "\xff\xfea\x00\n\x00\xac\x20\n\x00", want: "a:text | '€'", notes: "encoding utf-16le (detected)"},
 		{name: "utf-16be, no mark", in: "\x00a\x00,\x00b\x00\n\x001\x00,\x00x\x00\n", want: "a:integer b:text | 1 'x'", notes: "encoding utf-16be (detected)"},

@@ -157,6 +157,6 @@ func (w *csvTableWriter) ambiguous(s string) bool {
 	if s == "" || s[0] == ' ' || s[len(s)-1] == ' ' || isWord(s) || isSign(s) || strings.HasPrefix(s, "\ufeff") {
 		return true
 	}
-	usual := numbers{usual: true}
+	usual := numbers{usual: true, percents: true}
 	return usual.kindOf(s) != hasText
 }

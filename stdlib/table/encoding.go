@@ -7,7 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
@@ -23,9 +25,11 @@ const (
 	utf16BEEncoding = "utf-16be"
 	latin1Encoding  = "latin-1"
 	windowsEncoding = "windows-1252"
+	gb18030Encoding = "gb18030"
 )
 
-var encodingNames = []string{utf8Encoding, utf16Encoding, utf16LEEncoding, utf16BEEncoding, latin1Encoding, windowsEncoding}
+var encodingNames = []string{utf8Encoding, utf16Encoding, latin1Encoding, windowsEncoding, "windows-1250", "windows-1251", "windows-1253", "windows-1254",
+	"iso-8859-2", "iso-8859-15", "koi8-r", "shift_jis", "euc-jp", "gbk", "gb18030", "big5", "euc-kr", "macintosh", "cp437", "cp850"}
 
 // parseEncoding returns the encoding with a name or one of its usual aliases; "" for "".
 func parseEncoding(name string) (string, error) {
@@ -46,90 +50,117 @@ func parseEncoding(name string) (string, error) {
 	case "windows-1252", "windows1252", "cp1252", "cp-1252", "1252", "win-1252", "win1252", "ansi":
 		return windowsEncoding, nil
 	}
+	if found, _ := legacyEncoding(plain); found != "" {
+		return found, nil
+	}
 	return "", value.Errorf(value.Invalid, "unknown encoding %s%s", quoteCut(name), value.DidYouMean(plain, encodingNames)).
-		WithHint("the encodings are %s", strings.Join(encodingNames, ", "))
+		WithHint("use a name of the WHATWG, such as %s", strings.Join(encodingNames, ", "))
+}
+
+// legacyEncoding returns an encoding that is not one of Unicode, and its usual name: one
+// of those that browsers know, or a code page of DOS or Windows. It returns "" for an
+// unknown name.
+func legacyEncoding(name string) (string, encoding.Encoding) {
+	switch name {
+	case "cp437", "ibm437":
+		return "cp437", charmap.CodePage437
+	case "cp850", "ibm850":
+		return "cp850", charmap.CodePage850
+	case "cp852", "ibm852":
+		return "cp852", charmap.CodePage852
+	case "cp932":
+		name = "shift_jis"
+	case "cp936":
+		name = "gbk"
+	case "cp949":
+		name = "euc-kr"
+	case "cp950":
+		name = "big5"
+	case "macroman", "mac-roman":
+		name = "macintosh"
+	}
+	if page := strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz-"); strings.HasPrefix(page, "125") {
+		name = "windows-" + page // as in cp1251, win-1251
+	}
+	found, err := htmlindex.Get(name)
+	if err != nil {
+		return "", nil
+	}
+	switch usual, _ := htmlindex.Name(found); usual {
+	case "replacement", "x-user-defined", utf8Encoding, utf16LEEncoding, utf16BEEncoding:
+		return "", nil
+	default:
+		return usual, found
+	}
 }
 
 // decoderOf returns the transformer from an encoding to UTF-8; nil for UTF-8.
-func decoderOf(encoding string) transform.Transformer {
-	switch encoding {
+func decoderOf(name string) transform.Transformer {
+	switch name {
 	case utf16LEEncoding:
 		return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewDecoder()
 	case utf16BEEncoding:
 		return unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM).NewDecoder()
 	case latin1Encoding:
 		return charmap.ISO8859_1.NewDecoder()
-	case windowsEncoding:
-		return charmap.Windows1252.NewDecoder()
+	}
+	if _, found := legacyEncoding(name); found != nil {
+		return found.NewDecoder()
 	}
 	return nil
 }
 
 // A source returns the text of an input in pieces of complete characters.
 type source struct {
-	name    string                 // of the input, for errors
-	part    func() ([]byte, error) // returns the next part, or io.EOF
-	decoder transform.Transformer  // nil: the input is UTF-8
-	skip    int                    // bytes before the text
-	rest    []byte                 // the unread bytes of the current part
-	last    bool                   // the current part is the last one
+	name     string // of the input, for errors
+	encoding string
+	part     func() ([]byte, error) // returns the next part, or io.EOF
+	decoder  transform.Transformer  // nil: the input is UTF-8
+	skip     int                    // bytes before the text
+	rest     []byte                 // the unread bytes of the current part
+	last     bool                   // the current part is the last one
 
 	wide, big bool // the input is UTF-16; with the high byte first
 	guessed   bool // the encoding UTF-8 is a guess; if it is wrong, the error is errNotUTF8
 	broken    bool // a character was invalid
 
-	bad *badBytes // nil: bytes that are not UTF-8 are an error
+	bad     *badBytes // nil: bytes that are invalid in the encoding are an error
+	lenient bool      // zero bytes are left out
 }
 
-// badBytes are the bytes of a text in UTF-8 that are not UTF-8. They are replaced.
+// badBytes are the bytes of a text that are invalid in its encoding. They are replaced.
 type badBytes struct {
 	count int
-	first byte
-	line  int // of the first
+	first string // as 0xe9, or "" if it is unknown
+	line  int    // of the first
+
+	zeros, zeroLine int // zero bytes that are left out, and the line of the first
 }
 
-// note returns the note about the bytes, or "".
-func (b *badBytes) note() string {
-	if b == nil || b.count == 0 {
-		return ""
+// notes returns the notes about the bytes.
+func (b *badBytes) notes(encoding string) (notes []string) {
+	if b == nil {
+		return nil
 	}
-	are := "bytes are"
-	if b.count == 1 {
-		are = "byte is"
+	if b.count > 0 {
+		what, other := "bytes are not UTF-8", windowsEncoding
+		if encoding != utf8Encoding {
+			what, other = "characters are not "+encoding, utf8Encoding
+		}
+		if b.count == 1 {
+			what = strings.Replace(what, "s are", " is", 1)
+		}
+		notes = append(notes, fmt.Sprintf("%d %s, the first%s on line %d: read as \ufffd; if the encoding is another, pass it, as in encoding = %q", b.count, what, b.first, b.line, other))
 	}
-	return fmt.Sprintf("%d %s not UTF-8, the first 0x%02x on line %d: read as \ufffd; if the encoding is another, pass it, as in encoding = %q", b.count, are, b.first, b.line, windowsEncoding)
-}
-
-// mostlyUTF8 reports whether a text that is not valid UTF-8 is in UTF-8 nevertheless: its
-// characters beyond ASCII are UTF-8, with exceptions. In another encoding, hardly any two
-// bytes are a character of UTF-8 by chance.
-func mostlyUTF8(name string, part func() ([]byte, error)) (bool, error) {
-	text, good, bad := newSource(name, utf8Encoding, part), 0, 0
-	for {
-		const size = 64 << 10
-		piece, err := text.next(size)
-		if err == io.EOF {
-			return good >= bad, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		for len(piece) > 0 {
-			r, n := utf8.DecodeRune(piece)
-			switch {
-			case n > 1:
-				good++
-			case r == utf8.RuneError:
-				bad++
-			}
-			piece = piece[n:]
-		}
+	if b.zeros > 0 {
+		notes = append(notes, fmt.Sprintf("%s left out, the first on line %d", counted(b.zeros, "zero byte"), b.zeroLine))
 	}
+	return notes
 }
 
 // newSource starts to read an input, of which part returns the parts.
 func newSource(name, encoding string, part func() ([]byte, error)) *source {
-	return &source{name: name, part: part, decoder: decoderOf(encoding),
+	return &source{name: name, encoding: encoding, part: part, decoder: decoderOf(encoding),
 		wide: encoding == utf16LEEncoding || encoding == utf16BEEncoding, big: encoding == utf16BEEncoding}
 }
 
@@ -144,23 +175,33 @@ func (s *source) checked(n int, locate func(before []byte) (line, column int)) (
 	}
 	if at := bytes.IndexByte(piece, 0); at >= 0 {
 		line, _ := locate(piece[:at])
-		return nil, value.Errorf(value.Failed, "%s: unexpected zero byte: the file is probably binary, not text", csv.Line(s.name, line)).
-			WithHint(`for text in UTF-16, set encoding to "utf-16le"`)
+		if !s.lenient {
+			return nil, value.Errorf(value.Failed, "%s: unexpected zero byte: the file is probably binary, not text", csv.Line(s.name, line)).
+				WithHint(`for text in UTF-16, set encoding to "utf-16le"; to leave zero bytes out, set lenient to true`)
+		}
+		if s.bad.zeros == 0 {
+			s.bad.zeroLine = line
+		}
+		s.bad.zeros += bytes.Count(piece, []byte{0})
+		piece = bytes.ReplaceAll(piece, []byte{0}, nil)
 	}
 	if s.broken {
 		line, column := locate(piece[:max(bytes.Index(piece, replacement), 0)])
 		return nil, value.Errorf(value.Failed, "%s: character %d is not UTF-16", csv.Line(s.name, line), column).
 			WithHint("set another encoding, or check that the file is complete")
 	}
+	if s.decoder != nil {
+		return piece, s.checkDecoded(piece, locate)
+	}
 	at := invalidAt(piece)
 	switch {
-	case at < 0 || s.decoder != nil:
+	case at < 0:
 		return piece, nil
 	case s.guessed:
 		return nil, errNotUTF8
 	case s.bad != nil:
 		if s.bad.count == 0 {
-			s.bad.first = piece[at]
+			s.bad.first = fmt.Sprintf(" 0x%02x", piece[at])
 			s.bad.line, _ = locate(piece[:at])
 		}
 		for b := piece; at >= 0; at = invalidAt(b) {
@@ -172,6 +213,24 @@ func (s *source) checked(n int, locate func(before []byte) (line, column int)) (
 	line, column := locate(piece[:at])
 	return nil, value.Errorf(value.Failed, "%s: character %d is not UTF-8 (byte 0x%02x)", csv.Line(s.name, line), column, piece[at]).
 		WithHint(`if the file has another encoding, set it, for example encoding to "windows-1252"`)
+}
+
+// checkDecoded looks for characters that were invalid in an encoding other than UTF-8.
+func (s *source) checkDecoded(piece []byte, locate func([]byte) (line, column int)) error {
+	at := bytes.Index(piece, replacement)
+	if s.wide || at < 0 || s.encoding == gb18030Encoding && s.bad == nil { // which has the replacement character itself
+		return nil
+	}
+	line, column := locate(piece[:at])
+	if s.bad == nil {
+		return value.Errorf(value.Failed, "%s: character %d is not %s", csv.Line(s.name, line), column, s.encoding).
+			WithHint("set another encoding; to read such characters as \ufffd, set lenient to true")
+	}
+	if s.bad.count == 0 {
+		s.bad.line = line
+	}
+	s.bad.count += bytes.Count(piece[at:], replacement)
+	return nil
 }
 
 // next returns the next bytes of the text, about n, or io.EOF at the end. If the input

@@ -1,8 +1,11 @@
 package table
 
 import (
+	"compress/gzip"
 	"context"
+	"errors"
 	"io"
+	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -17,6 +20,7 @@ type input struct {
 	size     int64
 	modified string // the modification time that fs.stat reported
 	looked   bool   // fs.stat was just called, so the first pass does not call it again
+	packed   *input // the gzip file of which this is the content, or nil
 }
 
 const (
@@ -31,7 +35,15 @@ const (
 )
 
 // openFile checks a file, and reads it if it is small.
-func openFile(g tool.Grant, path string) (*input, error) {
+func openFile(ctx context.Context, g tool.Grant, path string) (*input, error) {
+	in, err := lookAt(g, path)
+	if err == nil && (in.held != nil || strings.HasSuffix(strings.ToLower(path), ".gz")) {
+		in, err = in.unpack(ctx, g)
+	}
+	return in, err
+}
+
+func lookAt(g tool.Grant, path string) (*input, error) {
 	in := &input{name: path, file: true}
 	stat, err := in.request(g, "fs.stat", value.NewDict("path", path))
 	if err != nil {
@@ -77,6 +89,9 @@ func (in *input) bytes(g tool.Grant, args *value.Dict) ([]byte, error) {
 // checkUnchanged returns an error if the file was changed since it was opened, because
 // what was detected then may no longer apply.
 func (in *input) checkUnchanged(g tool.Grant) error {
+	if in.packed != nil {
+		return in.packed.checkUnchanged(g)
+	}
 	if in.held != nil || !in.file {
 		return nil
 	}
@@ -102,6 +117,9 @@ type parts struct {
 	start int64 // the offset of the current part
 	part  []byte
 	at    int64 // the offset of the next Read
+
+	zip      *gzip.Reader // of a gzip file, or nil before its first part
+	unzipped int64        // how much of it was read
 }
 
 // open starts to read the input. The first call must follow openFile directly.
@@ -112,6 +130,73 @@ func (in *input) open(ctx context.Context, g tool.Grant) (*parts, error) {
 		return nil, err
 	}
 	return &parts{in: in, ctx: ctx, grant: g}, nil
+}
+
+// unpack returns the content of a gzip file, or the input if it is none. The content is
+// read once here, to find out how large it is and that it is complete.
+func (in *input) unpack(ctx context.Context, g tool.Grant) (*input, error) {
+	const magic = "\x1f\x8b"
+	p := &parts{in: in, ctx: ctx, grant: g}
+	head := make([]byte, len(magic))
+	if n, err := p.ReadAt(head, 0); err != nil && err != io.EOF || string(head[:n]) != magic {
+		if err == io.EOF {
+			err = nil
+		}
+		return in, err
+	}
+	out := &input{name: in.name, file: in.file, packed: in}
+	r, err := gzip.NewReader(p)
+	if err != nil {
+		return nil, in.gzipError(err)
+	}
+	most := int64(maxHeld)
+	if in.file {
+		most = maxFile
+	}
+	if out.held, err = io.ReadAll(io.LimitReader(r, maxHeld+1)); err != nil {
+		return nil, in.gzipError(err)
+	}
+	if out.size = int64(len(out.held)); out.size > maxHeld {
+		out.held = nil
+		rest, err := io.Copy(io.Discard, io.LimitReader(r, most-out.size+1))
+		if err != nil {
+			return nil, in.gzipError(err)
+		}
+		out.size += rest
+	}
+	if out.size > most {
+		return nil, value.Errorf(value.Limit, "%s is larger than the limit of %d MB after decompression", in.name, most>>20).
+			WithHint("unpack the file, and read a part of it")
+	}
+	return out, nil
+}
+
+func (in *input) gzipError(err error) error {
+	if _, ok := errors.AsType[*value.Error](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return value.Errorf(value.Failed, "%s is not a complete gzip file: %s", in.name, strings.TrimPrefix(err.Error(), "gzip: ")).WithHint("download or copy the file again")
+}
+
+// unpacked returns a part of the content of a gzip file, which is read again from its
+// beginning for an earlier part.
+func (p *parts) unpacked(start, want int64) ([]byte, error) {
+	if p.zip == nil || start < p.unzipped {
+		r, err := gzip.NewReader(&parts{in: p.in.packed, ctx: p.ctx, grant: p.grant})
+		if err != nil {
+			return nil, p.in.gzipError(err)
+		}
+		p.zip, p.unzipped = r, 0
+	}
+	if _, err := io.CopyN(io.Discard, p.zip, start-p.unzipped); err != nil {
+		return nil, p.in.gzipError(err)
+	}
+	part := make([]byte, want)
+	if _, err := io.ReadFull(p.zip, part); err != nil {
+		return nil, p.in.gzipError(err)
+	}
+	p.unzipped = start + want
+	return part, nil
 }
 
 // Next returns the next part, which the caller may keep, or io.EOF at the end.
@@ -149,6 +234,13 @@ func (p *parts) load(at int64) error {
 	}
 	start := at / partSize * partSize
 	want := min(partSize, p.in.size-start)
+	if p.in.packed != nil {
+		part, err := p.unpacked(start, want)
+		if err == nil {
+			p.start, p.part = start, part
+		}
+		return err
+	}
 	part, err := p.in.bytes(p.grant, value.NewDict("path", p.in.name, "offset", start, "length", want))
 	if err != nil {
 		return err
@@ -164,6 +256,9 @@ func (p *parts) load(at int64) error {
 func (p *parts) Read(b []byte) (int, error) {
 	if p.at >= p.in.size {
 		return 0, p.end()
+	}
+	if err := p.ctx.Err(); err != nil { // a small gzip file may be large
+		return 0, err
 	}
 	n, err := p.ReadAt(b[:min(int64(len(b)), p.in.size-p.at)], p.at)
 	p.at += int64(n)

@@ -22,10 +22,10 @@ func TestFileTooLarge(t *testing.T) {
 			return tool.Outcome{}, value.Errorf(value.Failed, "nothing is read")
 		}}
 	}
-	if in, err := openFile(sized(maxFile), "big.csv"); err != nil || in.size != maxFile {
+	if in, err := openFile(context.Background(), sized(maxFile), "big.csv"); err != nil || in.size != maxFile {
 		t.Errorf("a file of 2 GB: %v, %v", in, err)
 	}
-	_, err := openFile(sized(maxFile+1), "big.csv")
+	_, err := openFile(context.Background(), sized(maxFile+1), "big.csv")
 	e := value.ErrorOf(err, value.Failed)
 	if err == nil || e.Kind != value.Limit || e.Message() != "big.csv is larger than the limit of 2 GB" || !strings.Contains(e.Hint, "split") || reads > 0 {
 		t.Errorf("a larger file: %v (hint %q) after %d reads", err, e.Hint, reads)
@@ -46,7 +46,7 @@ func TestFileIsChecked(t *testing.T) {
 		at := args.Int("offset")
 		return tool.Outcome{Value: bytes.Clone(content[at : at+args.Int("length")])}, nil
 	}}
-	in, err := openFile(g, "a.csv")
+	in, err := openFile(context.Background(), g, "a.csv")
 	if err != nil {
 		t.Fatal(err)
 	}

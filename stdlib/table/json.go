@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -53,7 +54,7 @@ func readJSON(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Ta
 // readJSONLines reads one JSON value per line: objects, or lists. Blank lines are
 // skipped.
 func readJSONLines(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Table, error) {
-	r := &jsonReader{in: in, o: o, lines: true}
+	r := &jsonReader{in: in, o: o, lines: true, rejects: &rejects{}}
 	return r.table(ctx, g)
 }
 
@@ -74,6 +75,7 @@ type jsonReader struct {
 	rows    int
 	notes   []string
 	kept    []record // all records, or nil
+	rejects *rejects // nil: the rejected lines are known
 }
 
 // A recordKind is the kind of all records of an input.
@@ -153,17 +155,24 @@ func (r *jsonReader) each(ctx context.Context, g tool.Grant, f func(record) erro
 	if err != nil {
 		return err
 	}
-	rec := record{}
+	rec, n := record{}, 0
 	read := func(raw []byte) error {
-		rec.n++
-		if rec.n%batchRows == 0 && ctx.Err() != nil {
+		if n++; n%batchRows == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		v, err := s.parse(raw)
+		rec.line, rec.size, rec.value = s.line+1, len(raw), v
+		if err == nil && r.lenient() {
+			err = r.admit(rec)
+		}
+		if err != nil && r.lenient() {
+			r.rejects.add(r.in.name, rec.line, err, string(raw))
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		rec.line, rec.size, rec.value = s.line+1, len(raw), v
+		rec.n++
 		return f(rec)
 	}
 	if r.lines {
@@ -191,6 +200,13 @@ func (r *jsonReader) each(ctx context.Context, g tool.Grant, f func(record) erro
 func (r *jsonReader) eachLine(s *jsonScanner, read func([]byte) error) error {
 	for {
 		raw, more, err := s.lineText()
+		if err != nil && r.lenient() && value.KindOf(err) == value.Limit {
+			r.rejects.add(r.in.name, s.line+1, err, string(s.buf[s.at:s.at+1000]))
+			if err := s.skipLine(); err != nil {
+				return err
+			}
+			continue
+		}
 		if err != nil || !more {
 			return err
 		}
@@ -198,7 +214,9 @@ func (r *jsonReader) eachLine(s *jsonScanner, read func([]byte) error) error {
 		if len(bytes.TrimSpace(raw)) > 0 && s.line >= r.o.skip {
 			if err := read(raw); err != nil {
 				if e := value.ErrorOf(err, value.Invalid); last && e.Kind == value.Invalid && e.Hint == "" && !bytes.HasSuffix(bytes.TrimSpace(raw), []byte("}")) {
-					return e.WithHint("check that the file is complete: the error is in the last line")
+					return e.WithHint("check that the file is complete: the error is in the last line; to leave such lines out, set lenient to true")
+				} else if e.Kind == value.Invalid && e.Hint == "" && strings.HasPrefix(e.Message(), r.in.name) {
+					return e.WithHint("to leave such lines out, set lenient to true")
 				}
 				return err
 			}
@@ -209,6 +227,55 @@ func (r *jsonReader) eachLine(s *jsonScanner, read func([]byte) error) error {
 		}
 		s.step(len(raw))
 	}
+}
+
+// lenient reports whether lines that cannot be read are left out.
+func (r *jsonReader) lenient() bool { return r.lines && r.o.lenient }
+
+// admit returns an error if a record does not fit the others or the specified types.
+func (r *jsonReader) admit(rec record) error {
+	kind := kindOfRecord(rec.value)
+	switch {
+	case r.kind == 0 && kind == aValue:
+		return r.noRecord(rec)
+	case r.kind != 0 && kind != r.kind:
+		return r.otherKind(rec, kind)
+	}
+	check := func(name string, v value.Value) error {
+		t, ok := r.o.types[name]
+		if !ok {
+			return nil
+		}
+		return newColumn(t, 1).addRead(r.nonMissing(v))
+	}
+	if d, ok := rec.value.(*value.Dict); ok {
+		for k, v := range d.All() {
+			if name, _ := k.(string); name != "" {
+				if err := check(name, v); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	if r.kind == 0 {
+		return nil
+	}
+	cells, err := r.cells(rec)
+	for i, v := range cells {
+		if err := check(r.names[i], v); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (r *jsonReader) noRecord(rec record) error {
+	return value.Errorf(value.Invalid, "%s should be an object or a list but got %s", r.at(rec), value.TypeOf(rec.value))
+}
+
+func (r *jsonReader) otherKind(rec record, kind recordKind) error {
+	return value.Errorf(value.Invalid, "%s is %s, but each previous record is %s", r.at(rec), recordKinds[kind], recordKinds[r.kind])
 }
 
 // at formats the position of a record for errors.
@@ -239,12 +306,18 @@ func (r *jsonReader) table(ctx context.Context, g tool.Grant) (*Table, error) {
 		return nil, err
 	}
 	r.notes = append(r.notes, notesOfKinds(r.names, r.types, r.columns, r.o.types)...)
+	r.notes = append(r.notes, r.rejects.notes()...)
+	rejected := r.rejects.table()
+	r.rejects = nil
 	t := newStream(r.names, r.types, r.rows, r.scan, r.notes...)
-	if r.in.held == nil {
-		return t, nil
+	if r.in.held != nil {
+		r.kept = kept
+		if t, err = t.hold(ctx, g); err != nil {
+			return nil, err
+		}
 	}
-	r.kept = kept
-	return t.hold(ctx, g)
+	t.rejected = rejected
+	return t, nil
 }
 
 // survey records the columns of a record and the kinds of their values.
@@ -253,7 +326,7 @@ func (r *jsonReader) survey(rec record) error {
 	if r.kind == 0 {
 		r.indexes = map[string]int{}
 		if r.lines && kind == aValue {
-			return value.Errorf(value.Invalid, "%s should be an object or a list but got %s", r.at(rec), value.TypeOf(rec.value))
+			return r.noRecord(rec)
 		}
 		r.kind = kind
 		if header, err := r.begin(rec); header || err != nil {
@@ -261,7 +334,7 @@ func (r *jsonReader) survey(rec record) error {
 		}
 	}
 	if kind != r.kind {
-		return value.Errorf(value.Invalid, "%s is %s, but each previous record is %s", r.at(rec), recordKinds[kind], recordKinds[r.kind])
+		return r.otherKind(rec, kind)
 	}
 	r.rows++
 	if r.kind == anObject {

@@ -51,7 +51,7 @@ func newJSONScanner(name, encoding string, next func() ([]byte, error)) (*jsonSc
 	if wide {
 		expected = found
 	}
-	if specified != "" && wide != strings.HasPrefix(specified, utf16Encoding) || specified == latin1Encoding || specified == windowsEncoding {
+	if specified != "" && specified != utf8Encoding && !strings.HasPrefix(specified, utf16Encoding) || specified != "" && wide != strings.HasPrefix(specified, utf16Encoding) {
 		return nil, value.Errorf(value.Invalid, "%s: argument 'encoding' does not fit the JSON text: expected %s but got %s", name, expected, specified).
 			WithHint("omit encoding, or convert the file to UTF-8")
 	}
@@ -349,6 +349,23 @@ func (s *jsonScanner) lineText() ([]byte, bool, error) {
 		}
 		if err := s.fill(); err != nil {
 			return nil, false, err
+		}
+	}
+}
+
+// skipLine skips the rest of a line, and holds no more of it than a part.
+func (s *jsonScanner) skipLine() error {
+	for {
+		rest := s.buf[s.at:]
+		if k := bytes.IndexByte(rest, '\n'); k >= 0 {
+			s.step(k + 1)
+			return nil
+		}
+		if s.step(len(rest)); s.done {
+			return nil
+		}
+		if err := s.fill(); err != nil {
+			return err
 		}
 	}
 }

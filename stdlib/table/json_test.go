@@ -338,7 +338,7 @@ func TestJSONHeldAndStreamed(t *testing.T) {
 				t.Fatalf("the file has %d bytes, want more than %d", len(content), maxHeld)
 			}
 			ctx, g := context.Background(), fileGrant(content)
-			in, err := openFile(g, "big."+format)
+			in, err := openFile(context.Background(), g, "big."+format)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -563,7 +563,7 @@ func benchmarkLines(b *testing.B, rows int) {
 	b.SetBytes(int64(text.Len()))
 	b.ReportAllocs()
 	for b.Loop() {
-		in, err := openFile(g, "x.jsonl")
+		in, err := openFile(context.Background(), g, "x.jsonl")
 		if err != nil {
 			b.Fatal(err)
 		}

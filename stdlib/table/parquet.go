@@ -21,6 +21,9 @@ type parquetPart struct {
 
 // readParquet reads a Parquet file, in parts.
 func readParquet(g tool.Grant, in *input) (*Table, error) {
+	if !in.file {
+		return nil, value.Errorf(value.Invalid, "a Parquet file cannot be read from a text").WithHint("in a script, call data.read(path)")
+	}
 	first, err := in.parquet(g, 0)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func TestStreamKeepsLittle(t *testing.T) {
 	parts := testutil.Times(3, 16)
 	g := madeFile(parts)
 	o := csvOptions()
-	in, err := openFile(g, "made.csv")
+	in, err := openFile(context.Background(), g, "made.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestFormatOfBytes(t *testing.T) {
 		"\xff\xfea\x00,\x00b\x00\n\x00":         formatCSV,
 		"\ufeff {\"a\":1}\n{\"a\":2}":           formatLines,
 	} {
-		if got := formatOfBytes([]byte(text)); got != want {
+		if got, err := formatOfBytes([]byte(text)); got != want || err != nil {
 			t.Errorf("formatOfBytes(%q) = %s, want %s", text, got, want)
 		}
 	}

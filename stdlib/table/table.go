@@ -19,8 +19,9 @@ type Table struct {
 	scan  Scan     // reads the rows if they are not held
 	// part returns a scan that reads only some of the columns, which is faster. The
 	// other columns are nil in its batches. part may be nil.
-	part  func(indexes []int) Scan
-	depth int // how many tables are read through one another
+	part     func(indexes []int) Scan
+	depth    int    // how many tables are read through one another
+	rejected *Table // the rows of a file that were left out; nil for a table that was not read
 }
 
 // A Batch is some rows of a table, column by column.

@@ -24,7 +24,17 @@ const (
 	Free                // in quotes that are not needed
 	Needed              // in quotes that are needed for a delimiter or a line break
 	Doubled             // in quotes, and contains quotes, each written twice
+	Escaped             // in quotes, and contains escape characters
 )
+
+// A Dialect is how the cells of a file are written.
+type Dialect struct {
+	Delimiter string
+	Quote     string // "" means that no cell is quoted
+	Escape    string // before a quote in a quoted cell; "" means that quotes are doubled
+	Comment   string // the beginning of lines that are skipped; "" means that there are none
+	Trim      bool   // spaces around cells and their quotes are skipped
+}
 
 // A Span is the position of a cell in the text of its [Rows].
 type Span struct {
@@ -34,16 +44,17 @@ type Span struct {
 
 // Rows are some rows of a file, cell by cell.
 type Rows struct {
-	Text  string
-	Spans []Span // Row by row
-	Lines []int  // the line in which each row begins
+	Text   string
+	Spans  []Span // Row by row
+	Lines  []int  // the line in which each row begins
+	quotes *strings.Replacer
 }
 
-// Cell returns the value of a cell. quote is the quote character.
-func (b *Rows) Cell(sp Span, quote string) string {
+// Cell returns the value of a cell.
+func (b *Rows) Cell(sp Span) string {
 	s := b.Text[sp.Start:sp.End]
-	if sp.Mark == Doubled {
-		s = strings.ReplaceAll(s, quote+quote, quote)
+	if sp.Mark >= Doubled {
+		s = b.quotes.Replace(s)
 	}
 	return s
 }
@@ -66,10 +77,15 @@ type Scanner struct {
 	maxCells  int // of a row
 	delimiter string
 	quote     string // "" means that no cell is quoted
+	escape    string
+	comment   string
+	trim      bool
+	quotes    *strings.Replacer // replaces the quotes and escape characters in a cell
 
 	delimiters uint64 // the first byte of the delimiter, eight times
 
 	text  string
+	last  int  // the start of the last row
 	pos   int  // the start of the next row
 	line  int  // the line of pos, from 1
 	ended bool // the text is the last piece
@@ -93,10 +109,15 @@ func NewText(text string, maxCells int) *Scanner {
 	return &Scanner{text: text, ended: true, maxCells: maxCells, line: 1}
 }
 
-// Begin sets the delimiter and the quote; without a quote, no cell is quoted.
-func (s *Scanner) Begin(delimiter, quote string) {
-	s.delimiter, s.quote = delimiter, quote
-	s.delimiters = uint64(delimiter[0]) * everyByte
+// Begin sets the dialect.
+func (s *Scanner) Begin(d Dialect) {
+	s.delimiter, s.quote, s.escape, s.comment, s.trim = d.Delimiter, d.Quote, d.Escape, d.Comment, d.Trim
+	s.delimiters = uint64(d.Delimiter[0]) * everyByte
+	replaced := []string{d.Quote + d.Quote, d.Quote}
+	if d.Escape != "" {
+		replaced = append(replaced, d.Escape+d.Escape, d.Escape, d.Escape+d.Quote, d.Quote)
+	}
+	s.quotes = strings.NewReplacer(replaced...)
 }
 
 // Ended reports whether all of the text was read: the current piece is the last one.
@@ -123,13 +144,10 @@ func limitFailed(e *value.Error) *value.Error {
 // More reads the next piece of the text after the incomplete row. Pieces grow with the
 // row, so that a long one is not scanned repeatedly.
 func (s *Scanner) More() error {
+	if err := s.Full(); err != nil {
+		return err
+	}
 	rest := s.text[s.pos:]
-	if len(rest) > MaxCell && len(s.text)-s.open > MaxCell {
-		return s.tooLong()
-	}
-	if len(rest) > maxRecord {
-		return limitFailed(s.Fail(s.line, "the row is longer than %d MB", maxRecord>>20))
-	}
 	piece, err := s.next(max(PieceSize, len(rest)), func(before []byte) (line, column int) { return s.position(rest, before) })
 	if err == io.EOF {
 		s.ended = true
@@ -144,6 +162,52 @@ func (s *Scanner) More() error {
 	text.Write(piece)
 	s.text, s.open, s.pos = text.String(), max(0, s.open-s.pos), 0
 	return nil
+}
+
+// Full returns an error if the incomplete row is too long to read more of it.
+func (s *Scanner) Full() error {
+	rest := len(s.text) - s.pos
+	if rest > MaxCell && len(s.text)-s.open > MaxCell {
+		return s.tooLong()
+	}
+	if rest > maxRecord {
+		return limitFailed(s.Fail(s.line, "the row is longer than %d MB", maxRecord>>20))
+	}
+	return nil
+}
+
+// Reject skips the line at which a row begins that cannot be read. It returns its number
+// and the beginning of its text, and holds no more of a long one.
+func (s *Scanner) Reject() (line int, text string, err error) {
+	const most = 1 << 10
+	line, text = s.line, strings.Clone(s.text[s.pos:min(len(s.text), s.pos+most)])
+	text, _, _ = strings.Cut(strings.ReplaceAll(text, "\r", "\n"), "\n")
+	for {
+		at := strings.IndexAny(s.text[s.pos:], "\r\n")
+		if at < 0 {
+			at = len(s.text) - s.pos
+		}
+		s.pos += at
+		if s.pos < len(s.text) {
+			if next, ok := s.lineEnd(s.pos); ok {
+				s.pos = next
+				s.line++
+				return line, text, nil
+			}
+		} else if s.ended {
+			return line, text, nil
+		}
+		s.open = s.pos
+		if err := s.More(); err != nil {
+			return line, text, err
+		}
+	}
+}
+
+// Last returns the beginning of the text of the last row.
+func (s *Scanner) Last() string {
+	const most = 1 << 10
+	return strings.TrimRight(s.text[s.last:min(s.pos, s.last+most)], "\r\n")
 }
 
 func (s *Scanner) tooLong() error {
@@ -219,10 +283,21 @@ func (s *Scanner) lineEnd(i int) (next int, ok bool) {
 	return i + 1, true
 }
 
-// skipBlank skips empty lines.
+// skipBlank skips empty lines and comments.
 func (s *Scanner) skipBlank() (ok bool) {
-	for s.pos < len(s.text) && (s.text[s.pos] == '\n' || s.text[s.pos] == '\r') {
-		next, ok := s.lineEnd(s.pos)
+	for s.pos < len(s.text) {
+		end := s.pos
+		if s.comment != "" && strings.HasPrefix(s.text[s.pos:], s.comment) {
+			if at := strings.IndexAny(s.text[s.pos:], "\r\n"); at >= 0 {
+				end += at
+			} else if end = len(s.text); s.ended {
+				s.pos = end
+			}
+		}
+		if end == len(s.text) || s.text[end] != '\n' && s.text[end] != '\r' {
+			return end < len(s.text)
+		}
+		next, ok := s.lineEnd(end)
 		if !ok {
 			return false
 		}
@@ -243,9 +318,13 @@ func (s *Scanner) Row(b *Rows) (ok bool, err error) {
 	for i := s.pos; ; {
 		s.open = i
 		var sp Span
-		if s.quote != "" && i < len(text) && text[i] == s.quote[0] && strings.HasPrefix(text[i:], s.quote) {
+		begin := i
+		if s.trim {
+			begin = s.afterSpaces(i)
+		}
+		if s.quote != "" && begin < len(text) && text[begin] == s.quote[0] && strings.HasPrefix(text[begin:], s.quote) {
 			var lines int
-			if sp, lines, i, err = s.quoted(i, inner); err != nil || i < 0 {
+			if sp, lines, i, err = s.quoted(begin, inner); err != nil || i < 0 {
 				b.Spans = b.Spans[:first]
 				return false, err
 			}
@@ -255,6 +334,10 @@ func (s *Scanner) Row(b *Rows) (ok bool, err error) {
 			for i = s.cellEnd(i); !s.atEnd(i); i = s.cellEnd(i + 1) {
 			}
 			sp = Span{int32(start), int32(i), Plain}
+			if s.trim {
+				sp.Start = int32(begin)
+				sp.End = sp.Start + int32(len(strings.TrimRight(text[begin:i], " ")))
+			}
 		}
 		b.Spans = append(b.Spans, sp)
 		if len(b.Spans)-first > s.maxCells {
@@ -270,6 +353,14 @@ func (s *Scanner) Row(b *Rows) (ok bool, err error) {
 		}
 		return true, s.finish(b, first, i, inner)
 	}
+}
+
+// afterSpaces returns the index after the spaces at i.
+func (s *Scanner) afterSpaces(i int) int {
+	for i < len(s.text) && s.text[i] == ' ' && s.delimiter != " " {
+		i++
+	}
+	return i
 }
 
 // cellEnd returns the next index at which a cell without quotes may end. It checks eight
@@ -323,8 +414,8 @@ func (s *Scanner) finish(b *Rows, first, next, inner int) error {
 			}
 		}
 	}
-	b.Text, b.Lines = s.text, append(b.Lines, s.line)
-	s.pos = next
+	b.Text, b.quotes, b.Lines = s.text, s.quotes, append(b.Lines, s.line)
+	s.last, s.pos = s.pos, next
 	s.line += 1 + inner
 	return nil
 }
@@ -341,11 +432,14 @@ func (s *Scanner) quoted(i, inner int) (sp Span, lines, next int, err error) {
 		if k < 0 {
 			if s.ended {
 				err = s.Fail(s.line+inner, "unclosed quote: the cell has no closing quote").
-					WithHint(`double each quote inside a quoted cell: the text 5" disk is written "5"" disk". If quotes have no meaning in this file, set quote to ""`)
+					WithHint("%s; if quotes have no meaning in this file, set quote to \"\"", s.quoteHint(text[i:]))
 			}
 			return sp, 0, -1, err
 		}
 		at += k + len(quote)
+		if s.escape != "" && s.escapedAt(int(sp.Start), at-len(quote)) {
+			continue
+		}
 		if !strings.HasPrefix(text[at:], quote) {
 			break
 		}
@@ -360,6 +454,12 @@ func (s *Scanner) quoted(i, inner int) (sp Span, lines, next int, err error) {
 	} else if sp.Mark == Free && strings.Contains(cell, s.delimiter) {
 		sp.Mark = Needed
 	}
+	if s.escape != "" && strings.Contains(cell, s.escape) {
+		sp.Mark = Escaped
+	}
+	if s.trim {
+		at = s.afterSpaces(at)
+	}
 	rest := text[at:]
 	switch {
 	case strings.HasPrefix(rest, s.delimiter), strings.HasPrefix(rest, "\n"), strings.HasPrefix(rest, "\r"), rest == "" && s.ended:
@@ -368,7 +468,29 @@ func (s *Scanner) quoted(i, inner int) (sp Span, lines, next int, err error) {
 		return sp, lines, -1, nil // a delimiter or a quote may be incomplete
 	}
 	return sp, lines, -1, s.Fail(s.line+inner+lines, "character %d: unexpected text after the closing quote of a cell", s.columnOf(at)).
-		WithHint(`double each quote inside a quoted cell: the text 5" disk is written "5"" disk"`)
+		WithHint("%s", s.quoteHint(text[i:at]))
+}
+
+// quoteHint returns the hint for a quoted cell that ends at a wrong place.
+func (s *Scanner) quoteHint(cell string) string {
+	hint := `double each quote inside a quoted cell: the text 5" disk is written "5"" disk"`
+	if s.escape == "" && strings.Contains(cell[:min(len(cell), PieceSize)], `\`+s.quote) {
+		hint = `if \ stands before the quotes inside a quoted cell, set escape to "\\"`
+	}
+	if s.trim {
+		hint += "; if quotes after a space have no meaning, set trim to false"
+	}
+	return hint
+}
+
+// escapedAt reports whether an odd number of escape characters is before an index of a
+// cell.
+func (s *Scanner) escapedAt(start, at int) bool {
+	n := 0
+	for at-n > start && s.text[at-n-1] == s.escape[0] {
+		n++
+	}
+	return n%2 == 1
 }
 
 // columnOf returns the number of the character in its line at an index of the text.

@@ -7,28 +7,82 @@ import (
 
 // Delimiter detects the delimiter of the rows that follow: of the candidates comma,
 // semicolon, tab and bar, the one with the best fit. Without a delimiter, a file has one
-// column, and the result is a comma.
-func (s *Scanner) Delimiter(quote string) string {
-	delimiter := ","
+// column, and the result is a comma. d has the rest of the dialect.
+func (s *Scanner) Delimiter(d Dialect) string {
+	best, _ := s.best(d)
+	return best.Delimiter
+}
+
+func (s *Scanner) best(d Dialect) (Dialect, fit) {
+	candidates := []string{d.Delimiter}
+	if d.Delimiter == "" {
+		candidates = []string{",", ";", "\t", "|"} // the most usual first
+		d.Delimiter = ","
+	}
 	var best fit
-	for _, d := range []string{",", ";", "\t", "|"} { // the most usual first
-		if d == quote {
+	for _, candidate := range candidates {
+		one := d
+		if one.Delimiter = candidate; candidate == d.Quote {
 			continue
 		}
-		if one := s.fit(d, quote); one.cells > 1 && one.betterThan(best) {
-			delimiter, best = d, one
+		if fit := s.fit(one); fit.cells > 1 && fit.betterThan(best) {
+			d.Delimiter, best = candidate, fit
 		}
 	}
-	return delimiter
+	return d, best
+}
+
+// Separator returns the delimiter in a first line as Excel writes it, sep=;, or "".
+func (s *Scanner) Separator() string {
+	line, _, _ := strings.Cut(s.text[s.pos:min(len(s.text), s.pos+16)], "\n")
+	line = strings.TrimSuffix(line, "\r")
+	if len(line) != len("sep=;") || !strings.EqualFold(line[:4], "sep=") || !strings.Contains(",;\t|", line[4:]) {
+		return ""
+	}
+	return line[4:]
+}
+
+// Title returns the number of lines before the table: lines that no delimiter divides,
+// before rows that one divides into equally many cells.
+func (s *Scanner) Title(d Dialect) int {
+	const most = 20
+	one := *s
+	for n := range most {
+		if _, fit := one.best(d); fit.cells > 1 {
+			if fit.share < 1 || fit.rows < 2 || fit.stray {
+				return 0
+			}
+			return n
+		}
+		at := strings.IndexAny(one.text[one.pos:], "\r\n")
+		if at < 0 {
+			return 0
+		}
+		one.pos, _ = one.lineEnd(one.pos + at)
+	}
+	return 0
+}
+
+// SpacedQuotes reports whether the rows that follow have spaces before quoted cells.
+func (s *Scanner) SpacedQuotes(d Dialect) bool {
+	fit := s.fit(d)
+	if !fit.spaced {
+		return false
+	}
+	d.Trim = true
+	trimmed := s.fit(d)
+	return trimmed.cells > 0 && trimmed.share >= fit.share
 }
 
 // A fit describes how well a delimiter divides the first rows of a file.
 type fit struct {
+	rows  int
 	cells int     // of the first row
 	share float64 // of the rows that have as many cells as the first row
 	// stray reports whether the quotes in a cell without quotes are not pairs. A wrong
 	// delimiter often divides a quoted cell: that of x,"a|b" is not |.
-	stray bool
+	stray  bool
+	spaced bool // there are spaces before quotes
 }
 
 // betterThan reports whether a delimiter with the fit f is more likely than one with the
@@ -47,13 +101,13 @@ func (f fit) betterThan(best fit) bool {
 
 // fit returns how well a delimiter divides the rows that follow. The zero fit means that
 // the quotes are invalid with it.
-func (s *Scanner) fit(delimiter, quote string) (found fit) {
+func (s *Scanner) fit(d Dialect) (found fit) {
 	const enough = 50 // rows
 	one := *s
-	one.Begin(delimiter, quote)
+	one.Begin(d)
 	b := &Rows{}
-	rows, alike := 0, 0
-	for rows < enough {
+	alike := 0
+	for found.rows < enough {
 		b.Spans, b.Lines = b.Spans[:0], b.Lines[:0]
 		ok, err := one.Row(b)
 		if err != nil {
@@ -62,18 +116,27 @@ func (s *Scanner) fit(delimiter, quote string) (found fit) {
 		if !ok {
 			break
 		}
-		if rows++; rows == 1 {
+		if found.rows++; found.rows == 1 {
 			found.cells = len(b.Spans)
 		}
 		if len(b.Spans) == found.cells {
 			alike++
 		}
-		found.stray = found.stray || b.strayQuote(quote)
+		found.stray = found.stray || b.strayQuote(d.Quote)
+		found.spaced = found.spaced || b.SpacedQuote(d.Quote)
 	}
-	if rows > 0 {
-		found.share = float64(alike) / float64(rows)
+	if found.rows > 0 {
+		found.share = float64(alike) / float64(found.rows)
 	}
 	return found
+}
+
+// SpacedQuote reports whether a cell without quotes begins with spaces and a quote.
+func (b *Rows) SpacedQuote(quote string) bool {
+	return quote != "" && slices.ContainsFunc(b.Spans, func(sp Span) bool {
+		cell := b.Text[sp.Start:sp.End]
+		return sp.Mark == Plain && strings.HasPrefix(cell, " ") && strings.HasPrefix(strings.TrimLeft(cell, " "), quote)
+	})
 }
 
 // strayQuote reports whether a cell without quotes contains an odd number of quotes, as a part of a quoted cell
