@@ -1,6 +1,8 @@
 package table
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -18,7 +20,7 @@ func sqlRows(e *sqlEngine) []member {
 		Name: "sql",
 		Doc: "Run a SQL query (SQLite) on tables, and return the rows as a table. These rules apply:\n\n" +
 			"- The query begins with SELECT, WITH, VALUES or EXPLAIN, and cannot change anything.\n" +
-			"- The keys of the second argument are the names of the tables. Names are case-insensitive. In the query, use double quotes around a name that is not a plain word, as in \"total price\".\n" +
+			"- The keys of the second argument are the names of the tables. Names are case-insensitive; of columns that differ only in case, the later ones get a number, as in Name_2, and the notes say which. In the query, use double quotes around a name that is not a plain word, as in \"total price\".\n" +
 			"- A missing value is NULL. NaN is NULL too.\n" +
 			"- A bool is 0 or 1, and equal to 'true' or 'false'. A date, datetime or instant is a text as in 2024-03-10T13:00:00; its column is compared as time, so that '2024-03-10 13:00:00' is the same, and a date is its midnight. A time without a zone is in UTC. Lists and objects are JSON text.\n" +
 			"- A selected column keeps its type. The type of an expression is inferred: integer, float, text, or any for mixed values.\n" +
@@ -80,10 +82,11 @@ func queryTimeout(v value.Value) (float64, error) {
 type sqlSource struct {
 	name  string
 	table *Table
-	named bool   // the query names it
-	used  []bool // which columns the query names
-	scans int    // how often it was read from the start
-	real  bool   // it was copied into a table of the database
+	names []string // of the columns in SQL
+	named bool     // the query names it
+	used  []bool   // which columns the query names
+	scans int      // how often it was read from the start
+	real  bool     // it was copied into a table of the database
 }
 
 // sqlTables returns the tables in the argument, by name.
@@ -106,7 +109,7 @@ func sqlTables(v value.Value) ([]*sqlSource, error) {
 			return nil, err
 		}
 		names = append(names, name)
-		sources = append(sources, &sqlSource{name: name, table: t, used: make([]bool, len(t.names))})
+		sources = append(sources, &sqlSource{name: name, table: t, names: sqlNames(t.names), used: make([]bool, len(t.names))})
 	}
 	if a, b, ok := caseClash(names); ok {
 		return nil, value.Errorf(value.Invalid, "the tables %q and %q have the same name: SQL names are case-insensitive", a, b).
@@ -134,11 +137,43 @@ func checkSQLNames(name string, t *Table) error {
 			return value.Errorf(value.Invalid, "the table %q has a column with an invalid name for SQL: %q", cut(name), cut(column)).WithHint("rename the column")
 		}
 	}
-	if a, b, ok := caseClash(t.names); ok {
-		return value.Errorf(value.Invalid, "the columns %q and %q of the table %q have the same name: SQL names are case-insensitive",
-			cut(a), cut(b), cut(name)).WithHint("rename one of the two")
-	}
 	return nil
+}
+
+// sqlNames returns the names of columns in SQL, which does not distinguish case: a name
+// that is repeated apart from case gets a number.
+func sqlNames(names []string) []string {
+	if _, _, clash := caseClash(names); !clash {
+		return names
+	}
+	unique, taken, seen := slices.Clone(names), map[string]bool{}, map[string]bool{}
+	for _, name := range names {
+		taken[asciiLower(name)] = true
+	}
+	for i, name := range names {
+		if lower := asciiLower(name); seen[lower] {
+			number, _ := unusedName(taken, lower+"_", 2)
+			unique[i] = name + number[len(lower):]
+		} else {
+			seen[lower] = true
+		}
+	}
+	return unique
+}
+
+// renamed returns the notes about the columns with another name in SQL that the query
+// may have meant.
+func (s *sqlSource) renamed() (notes []string) {
+	for i, name := range s.table.names {
+		if s.names[i] == name {
+			continue
+		}
+		same := func(other string) bool { return asciiLower(other) == asciiLower(name) }
+		if s.used[i] || s.used[slices.IndexFunc(s.table.names, same)] {
+			notes = append(notes, fmt.Sprintf("SQL does not distinguish upper and lower case: the column %s of the table %s is %s", quoteCut(name), quoteCut(s.name), cut(s.names[i])))
+		}
+	}
+	return notes
 }
 
 // caseClash returns two names that are equal apart from case.

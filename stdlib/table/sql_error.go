@@ -104,7 +104,7 @@ func (q *sqlQuery) columnNames() []string {
 			return asciiLower(strings.Trim(t.text, "\"`[]")) == asciiLower(s.name)
 		}
 		if slices.ContainsFunc(q.statement.tokens, in) {
-			names = append(names, s.table.names...)
+			names = append(names, s.names...)
 		}
 	}
 	return names

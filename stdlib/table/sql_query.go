@@ -232,13 +232,13 @@ func (q *sqlQuery) copyNamed() error {
 
 func (q *sqlQuery) copy(i int, s *sqlSource) error {
 	var used []string
-	for at, name := range s.table.names {
+	for at, name := range s.names {
 		if s.used[at] {
 			used = append(used, quoteSQL(name))
 		}
 	}
 	if len(used) == 0 { // as in count(*)
-		used = []string{quoteSQL(s.table.names[0])}
+		used = []string{quoteSQL(s.names[0])}
 	}
 	name, list, from := quoteSQL(s.name), strings.Join(used, ", "), quoteSQL(q.unused("copied"))
 	s.real = true
@@ -293,10 +293,16 @@ func (q *sqlQuery) collect(columns []sqlite.ColumnInfo) (*Table, error) {
 		return nil, err
 	}
 	t, err := q.result.table()
-	if err == nil {
-		t.notes = q.notes
+	if err != nil {
+		return nil, err
 	}
-	return t, err
+	t.notes = q.notes
+	for _, s := range q.sources {
+		if s.named {
+			t.notes = append(t.notes, s.renamed()...)
+		}
+	}
+	return t, nil
 }
 
 // explained returns the output of EXPLAIN: a few rows, without reading the tables.

@@ -101,11 +101,23 @@ func (r *sqlResult) put(i int, v vtab.Value) (int64, error) {
 		c = missingColumn(t, r.rows)
 	}
 	if c.Type != t {
-		c = c.widened(c.Type.join(t))
+		wide := c.Type.join(t)
+		if wide == Float && c.Type != Float && !c.exact() {
+			wide = Any // a float would round the integers
+		}
+		if n, ok := v.(int64); ok && wide == Float && kindOfInteger(n) != hasInteger {
+			wide = Any
+		}
+		c = c.widened(wide)
 	}
 	r.columns[i] = c
 	c.add(v)
 	return valueSize(v), nil
+}
+
+// exact reports whether floats can hold the integers of the column.
+func (c *Column) exact() bool {
+	return !slices.ContainsFunc(c.Ints, func(n int64) bool { return kindOfInteger(n) != hasInteger })
 }
 
 // widened returns the values in a column of a type that can hold them.

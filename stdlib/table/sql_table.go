@@ -18,7 +18,7 @@ var sqlTypes = [...]string{"TEXT", "INTEGER", "REAL", "BOOLEAN", "DATE TEXT", "D
 // declared returns the column declarations of the table.
 func (s *sqlSource) declared() string {
 	var b strings.Builder
-	for i, name := range s.table.names {
+	for i, name := range s.names {
 		if i > 0 {
 			b.WriteString(", ")
 		}
@@ -118,7 +118,7 @@ func (c *sqlCursor) Column(i int) (vtab.Value, error) {
 	}
 	v, err := c.batch.Columns[i].sqlValue(c.row)
 	if err != nil {
-		err = inCell(err, int(c.id)+1, c.table.source.table.names[i])
+		err = inCell(err, int(c.id)+1, c.table.source.names[i])
 		c.table.query.err = err
 	}
 	return v, err

@@ -209,7 +209,7 @@ func TestSQLErrors(t *testing.T) {
 		{"select 1", &value.Dict{}, "x", "should be a list or a dict"},
 		{"select 1", tablesNamed("t", "x"), nil, "should be table but got string"},
 		{"select 1", tablesNamed("t", one, "T", one), nil, `the tables "t" and "T" have the same name`},
-		{"select 1", tablesNamed("t", newHeld([]string{"a", "A"}, &Batch{Rows: 1, Columns: []*Column{ints(1), ints(1)}})), nil, `the columns "a" and "A"`},
+		{"select b_2 from t", tablesNamed("t", newHeld([]string{"a", "A"}, &Batch{Rows: 1, Columns: []*Column{ints(1), ints(1)}})), nil, "the columns are a, A_2"},
 		{"select 1", tablesNamed("t", newHeld(nil, &Batch{})), nil, "has no columns"},
 		{"select 1", tablesNamed("t", newHeld(wide, &Batch{Rows: 1, Columns: columns})), nil, "has 10000 columns"},
 		{"select 1", tablesNamed("sqlite_x", one), nil, "names with sqlite_ at the beginning are reserved"},
@@ -523,4 +523,49 @@ func TestSQLLeavesNothing(t *testing.T) {
 func openFiles() int {
 	list, _ := os.ReadDir("/proc/self/fd") // empty on systems without it
 	return len(list)
+}
+
+// Columns whose names differ only in case do not block a query of others, and a query of
+// one of them has a note.
+func TestSQLNames(t *testing.T) {
+	t.Parallel()
+	f := sqlFunc()
+	named := newHeld([]string{"ID", "name", "Name", "name_2", "NAME"}, &Batch{Rows: 1, Columns: []*Column{ints(1), texts("a"), texts("b"), texts("c"), texts("d")}})
+	const note = `SQL does not distinguish upper and lower case: the column %q of the table "t" is %s`
+	for _, c := range []struct {
+		query string
+		want  string
+		notes []string
+	}{
+		{"select id from t", "ID:integer \n1\n", nil},
+		{"select name, NAME_3, name_2 from t", "", []string{fmt.Sprintf(note, "Name", "Name_3"), fmt.Sprintf(note, "NAME", "NAME_4")}},
+		{"select x.Name_3, y.NAME_4 from t x join t y", "", []string{fmt.Sprintf(note, "Name", "Name_3"), fmt.Sprintf(note, "NAME", "NAME_4")}},
+	} {
+		got, err := askSQL(t, f, c.query, tablesNamed("t", named))
+		if err != nil || !slices.Equal(got.notes, c.notes) {
+			t.Errorf("%s: %v, %v", c.query, err, got)
+		} else if c.want != "" && show(t, got) != c.want {
+			t.Errorf("%s: %s", c.query, show(t, got))
+		}
+	}
+	got, err := askSQL(t, f, "select name || Name_3 || name_2 || NAME_4 as all_names from t", tablesNamed("t", named))
+	if err != nil || got.held.Columns[0].Texts[0] != "abcd" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// A result does not round integers that are beside fractions.
+func TestSQLExact(t *testing.T) {
+	t.Parallel()
+	f := sqlFunc()
+	for query, want := range map[string]string{
+		"select 9007199254740993 as n union all select 1.5":            "n:any \n9007199254740993\n1.5\n",
+		"select 1.5 as n union all select 9007199254740993 order by 1": "n:any \n1.5\n9007199254740993\n",
+		"select 3 as n union all select 1.5":                           "n:float \n3.0\n1.5\n",
+	} {
+		got, err := askSQL(t, f, query, &value.Dict{})
+		if err != nil || show(t, got) != want {
+			t.Errorf("%s: %v, %v", query, got, err)
+		}
+	}
 }
