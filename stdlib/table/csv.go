@@ -309,13 +309,19 @@ func (f *csvFile) ragged(s *csv.Scanner, b *csv.Rows, n int) error {
 	case f.fresh && last == 0:
 		how = fmt.Sprintf("if the table begins on line %d, set skip to %d", line, line-1)
 	}
-	return err.WithHint("%s; to leave such rows out, set lenient to true", how)
+	return err.WithHint("%s; %s", how, orLenient)
 }
+
+const orLenient = "to leave such rows out, set lenient to true"
 
 // reject skips a line that cannot be read if the file is read leniently.
 func (f *csvFile) reject(s *csv.Scanner, err error) error {
-	if !f.lenient || f.width == 0 {
+	if f.width == 0 {
 		return err
+	}
+	if !f.lenient {
+		e := value.ErrorOf(err, value.Failed)
+		return e.WithHint("%s", strings.TrimPrefix(e.Hint+"; "+orLenient, "; "))
 	}
 	line, text, more := s.Reject()
 	f.rejects.add(f.in.name, line, err, text)

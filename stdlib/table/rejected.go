@@ -32,7 +32,7 @@ func (r *rejects) add(name string, line int, err error, text string) {
 	}
 	const longest = 500 // characters
 	reason := value.ErrorOf(err, value.Failed).Message()
-	for _, place := range []string{csv.Line(name, line) + ": ", csv.Line(name, line) + ", ", csv.Line(name, line) + " ", name + ": "} {
+	for _, place := range []string{csv.Line(name, line) + ": ", csv.Line(name, line) + ", ", csv.Line(name, line) + " ", name + ": ", name + ", "} {
 		reason = strings.TrimPrefix(reason, place)
 	}
 	r.first = append(r.first, rejectedRow{line, reason, strings.Clone(cutTo(text, longest))})
