@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"archive/zip"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -128,6 +129,9 @@ func TestTableInWorker(t *testing.T) {
 		{"too large a number", `[{"a":1e999}]`, nil, "out of range", value.Failed},
 		{"encrypted", []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + strings.Repeat("\x00", 4096)), value.NewDict("format", "xlsx"), "encrypted", value.Failed},
 		{"zip bomb", zipBomb(t, 128<<20), nil, "", value.Limit},
+		{"gzip bomb", gzipBomb(t, 512<<20), nil, "larger than the limit of 8 MB after decompression", value.Limit},
+		{"lenient", "a,b\n1,2\n3,4,5\n6,\"x\n7,8\n", value.NewDict("lenient", true), "2", works},
+		{"a quote on each line, lenient", "a,b\n1,2\n" + strings.Repeat("\"\"\"x,2\n", 100_000), value.NewDict("lenient", true), "1", works},
 		{"cut zip", zipBomb(t, 1<<20)[:400], nil, "not a valid .xlsx file", value.Failed},
 	}
 	p := newProcess(t, nil)
@@ -157,6 +161,23 @@ func TestTableInWorker(t *testing.T) {
 			}
 		}
 	}
+}
+
+// gzipBomb returns a gzip file of that many zero bytes.
+func gzipBomb(t *testing.T, size int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	piece := make([]byte, 1<<20)
+	for range size >> 20 {
+		if _, err := z.Write(piece); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // zipBomb is a spreadsheet whose sheet has that many bytes, nearly all of them one

@@ -524,6 +524,8 @@ func TestWriteJSONErrors(t *testing.T) {
 		_, err := write(tab, "to_json", test.args)
 		if err == nil || value.ErrorOf(err, value.Internal).Message() != test.want {
 			t.Errorf("to_json: the error is %v, want %s", err, test.want)
+		} else if hint := value.ErrorOf(err, value.Internal).Hint; test.column == floats && !test.args.Has("indent") && !strings.Contains(hint, "infinity") {
+			t.Errorf("to_json: the hint is %q", hint)
 		}
 	}
 }

@@ -149,7 +149,7 @@ func tableFields() []member {
 		{tool.Func{Name: "rejected", Doc: "The rows that data.read or data.parse left out with lenient = True: a table with the columns line, reason and text. It has the first 1,000; notes has their number. Only the table that data.read or data.parse returns has this property.",
 			Returns: "a table"}, func(c *call) (value.Value, error) {
 			if c.table().rejected == nil {
-				return nil, value.Errorf(value.Invalid, "the rejected rows belong to another table").WithHint("in a script, use .rejected of the table that data.read or data.parse returned")
+				return nil, value.Errorf(value.Invalid, "the table has no rejected rows: it was not read with data.read or data.parse").WithHint("in a script, use .rejected of the table that one of them returned")
 			}
 			return c.table().rejected, nil
 		}},

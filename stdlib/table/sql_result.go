@@ -154,7 +154,7 @@ func (r *sqlResult) table() (*Table, error) {
 // restored returns the column with its type before SQL if all its values have that type:
 // other parts of a query may have added others.
 func (c *Column) restored(t Type) *Column {
-	if t == Float && c.Type == Integer {
+	if t == Float && c.Type == Integer && c.exact() {
 		return c.widened(Float)
 	}
 	if c.Type == t || !(c.Type == Text && t > Bool || c.Type == Integer && t == Bool) {

@@ -55,7 +55,7 @@ func (c *call) writeJSON(begin, between, end string, indent int) (value.Value, e
 			}
 			var err error
 			if out, err = t.appendRecord(out, b, i); err != nil {
-				return value.Errorf(value.KindOf(err), "row %d, %s", n, value.ErrorOf(err, value.Failed).Message())
+				return renamedError(err, "row %d, %s", n, value.ErrorOf(err, value.Failed).Message())
 			}
 			if indent < 0 {
 				out = append(out, '\n')
@@ -93,8 +93,7 @@ func (t *Table) appendRecord(out []byte, b *Batch, row int) ([]byte, error) {
 			out, err = value.AppendJSON(out, c.value(row))
 		}
 		if err != nil {
-			e := value.ErrorOf(err, value.Failed)
-			return nil, value.Errorf(e.Kind, "column %q: %s", cut(t.names[i]), e.Message())
+			return nil, renamedError(err, "column %q: %s", cut(t.names[i]), value.ErrorOf(err, value.Failed).Message())
 		}
 	}
 	return append(out, '}'), nil
