@@ -53,7 +53,7 @@ return tool{description = "Return a text, and show something else.", handler = s
 		}
 		return h
 	}
-	const encoding, column = "note: encoding windows-1252 (detected)", `note: column "amount" is text`
+	const encoding, column = "note: encoding windows-1252 (guessed)", `note: column "amount" is text`
 	noted := func(text string, each int) bool {
 		return strings.Count(text, encoding) == each && strings.Count(text, column) == each
 	}
@@ -72,7 +72,7 @@ return tool{description = "Return a text, and show something else.", handler = s
 	}
 	shown, err := h.Call(t.Context(), query("table"))
 	parts, _ := shown.Display.(value.List)
-	if err != nil || len(parts) < 3 || value.FormatJSON(parts[0], "") != `[{"city":"Köln"},{"city":"Bonn"}]` || parts[1] != encoding {
+	if err != nil || len(parts) < 3 || value.FormatJSON(parts[0], "") != `[{"city":"Köln"},{"city":"Bonn"}]` || !strings.HasPrefix(value.FormatJSON(parts[1], ""), `"`+encoding) {
 		t.Errorf("a terminal shows %v of the table, %v", shown.Display, err)
 	}
 	for _, again := range []bool{false, true} { // what is shown is not recorded
