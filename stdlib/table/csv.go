@@ -307,7 +307,7 @@ func (f *csvFile) ragged(s *csv.Scanner, b *csv.Rows, n int) error {
 	case n < f.width:
 		how = "fix the row, or set fill to true to fill short rows with missing values"
 	case f.fresh && last == 0:
-		how = fmt.Sprintf("if the table begins on line %d, set skip to %d", line, line-1)
+		how = fmt.Sprintf("fix the row; if the table begins on line %d, set skip to %d", line, line-1)
 	}
 	return err.WithHint("%s; %s", how, orLenient)
 }
