@@ -17,6 +17,7 @@ var rowsWanted = map[string]struct {
 }{
 	"fs.read":       {tool.Read, false, true},
 	"fs.read_bytes": {tool.Read, false, true},
+	"fs.parquet":    {tool.Read, false, true},
 	"fs.list":       {tool.Read, false, true},
 	"fs.stat":       {tool.Read, false, true},
 	"fs.exists":     {tool.Read, false, true},

@@ -48,19 +48,16 @@ integer  integer  integer
     100       20      219
 1 row × 3 columns
 note: column "n": "-" is read as missing; to keep the texts, pass types = {"n": "text"} (give it in options)
-note: column "n": "-" is read as missing
  max(n)   min(n)   sum(n)
 integer  integer  integer
    1000     -500      500
 1 row × 3 columns
 note: column "n": "(500)" is read as a negative number; to keep the texts, pass types = {"n": "text"} (give it in options)
-note: column "n": "(500)" is read as a negative number
 max(n)  min(n)  sum(n)
  float   float   float
 100.25    20.0  219.75
 1 row × 3 columns
 note: column "n": "$99.50" is read as a number; to keep the texts, pass types = {"n": "text"} (give it in options)
-note: column "n": "$99.50" is read as a number
 max(n)  min(n)  sum(n)
 text    text     float
 n.a.    100      219.0
@@ -71,7 +68,6 @@ integer  integer  integer
     100       20      219
 1 row × 3 columns
 note: column "n": "#N/A" is read as missing; to keep the texts, pass types = {"n": "text"} (give it in options)
-note: column "n": "#N/A" is read as missing
 max(n)  min(n)   sum(n)
 text    text    integer
 99      100         219
@@ -82,7 +78,6 @@ integer  integer  integer
     100        5      125
 1 row × 3 columns
 note: column "n": "+5" is read as a number; to keep the texts, pass types = {"n": "text"} (give it in options)
-note: column "n": "+5" is read as a number
 max(n)  min(n)  sum(n)
 text    text     float
 inf     100      219.0

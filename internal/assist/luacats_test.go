@@ -11,7 +11,7 @@ import (
 func TestLuaCATS(t *testing.T) {
 	text := world(t).LuaCATS()
 	for _, want := range []string{
-		"---@meta\n", "---@param path string the file\n---@param offset? integer", "function fs.read(path, offset, limit) end\n",
+		"---@meta\n", "---@param path string the file\n---@param offset? integer", "function fs.read(path, offset, limit, encoding) end\n",
 		"---@field text string the text\n---@field limit? integer the length\n", "function tools.make_slug(args) end\n",
 		"function table_methods:filter(", "---@return cassidy.table # a table", "---@field needs? table", "function tool(fields) end\n", "function param(",
 		"---@class cassidy.options.http.post\n", "---@field headers? table ",

@@ -21,7 +21,7 @@ type File struct {
 }
 
 // Files returns the Go files in a folder, sorted by their names, without those in folders that are
-// named testdata or begin with a dot.
+// named testdata, begin with a dot or are a module of their own.
 func Files(root string) ([]File, error) {
 	var files []File
 	set := token.NewFileSet()
@@ -29,8 +29,11 @@ func Files(root string) ([]File, error) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && name != root || d.Name() == "testdata") {
-			return fs.SkipDir
+		if d.IsDir() && name != root {
+			module, _ := filepath.Glob(filepath.Join(name, "go.mod"))
+			if strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || module != nil {
+				return fs.SkipDir
+			}
 		}
 		if !strings.HasSuffix(name, ".go") {
 			return nil

@@ -57,7 +57,7 @@ func TestRepeatedCallsOfAReply(t *testing.T) {
 	if r, err := s.turn(context.Background(), "do it"); err != nil || len(r.Calls) != 2 {
 		t.Fatalf("the turn gave %+v, %v", r, err)
 	}
-	if log := s.log.String(); strings.Count(log, `func="fs.read_bytes"`) != 1 || !strings.Contains(log, "the same as your call 1") {
+	if log := s.log.String(); strings.Count(log, `func="fs.read"`) != 1 || !strings.Contains(log, "the same as your call 1") {
 		t.Errorf("the calls were made so:\n%s", log)
 	}
 }

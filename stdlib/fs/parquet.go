@@ -18,9 +18,9 @@ import (
 const (
 	parquetProgram = "cassidy-parquet"
 	parquetModule  = "github.com/cassidy-run/cassidy/cmd/cassidy-parquet"
-	parquetPart    = 2 << 20 // bytes of the values in one effect
-	parquetMost    = 8 << 20 // bytes of their JSON, which one effect may carry
-	parquetMemory  = 1 << 30 // of the program
+	parquetPart    = 600 << 10 // bytes of the values in one effect, 8 and more for each: a value of JSON has at most 100,000
+	parquetMost    = 8 << 20   // bytes of their JSON, which one effect may carry
+	parquetMemory  = 1 << 30   // of the program
 	parquetTime    = time.Minute
 )
 

@@ -119,7 +119,7 @@ func (p *plot) read(c *call) error {
 	for _, at := range indexes[1:] {
 		if !t.types[at].number() {
 			return value.Errorf(value.Invalid, "the column %q is %s, not numbers", cut(t.names[at]), t.types[at]).
-				WithHint("choose a column of numbers, or read it as numbers, as in types = {%q: \"float\"}", cut(t.names[at]))
+				WithHint("choose a column of numbers, or read it as numbers with the option types: {%q: \"float\"}", cut(t.names[at]))
 		}
 	}
 	along := t.types[indexes[0]]
@@ -168,7 +168,7 @@ func (p *plot) read(c *call) error {
 	case p.kind == "histogram":
 		p.bin(ys[0])
 	case p.kind == "pie" && slices.ContainsFunc(ys[0], func(y float64) bool { return y < 0 }):
-		return value.Errorf(value.Invalid, "a pie cannot show the negative numbers in %q", cut(p.names[0])).WithHint("use kind = \"bar\"")
+		return value.Errorf(value.Invalid, "a pie cannot show the negative numbers in %q", cut(p.names[0])).WithHint("use the kind bar")
 	case !byText:
 		if err := p.place(xs, along); err != nil {
 			return err

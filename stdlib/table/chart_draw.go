@@ -51,7 +51,7 @@ func (p *plot) place(xs []float64, along Type) error {
 		gap := xs[at] - xs[rows[i]]
 		if gap == 0 && p.kind == "line" {
 			return value.Errorf(value.Invalid, "a line needs one row for each %q, and %s has several", cut(p.x), pointText(xs[at], along, 0)).
-				WithHint("group the rows before, as in t.group_by(%q).agg(%s = (%q, \"mean\")), or use kind = \"scatter\"", cut(p.x), "y", cut(p.names[0]))
+				WithHint("group the rows by %q before, or use the kind scatter", cut(p.x))
 		}
 		nearest, farthest = min(nearest, gap), max(farthest, gap)
 	}

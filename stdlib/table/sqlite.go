@@ -429,7 +429,7 @@ func (c *call) sheets(e *sqlEngine) (value.Value, error) {
 	in := &input{name: c.args.Text("path"), file: true}
 	format, err := o.formatOf(in)
 	if err != nil || format == formatSQL || format == formatXLSX || path.Ext(in.name) == "" {
-		if in, err = openFile(c.grant, in.name); err == nil {
+		if in, err = openFile(c.ctx, c.grant, in.name); err == nil {
 			format, err = o.formatOf(in)
 		}
 	}
