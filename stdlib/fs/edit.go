@@ -11,7 +11,7 @@ import (
 func (w *Files) editFunc() tool.Func {
 	return w.writeFunc(w.filePath, editFile, tool.Func{
 		Name: "edit",
-		Doc:  "Replace text in a file. The text must occur exactly once, unless replace_all is True. A file in UTF-16 or Windows-1252 keeps its encoding.",
+		Doc:  "Replace text in a file. The text must occur exactly once, unless replace_all is True. A file in UTF-16, or in an encoding that data.read guesses, keeps its encoding.",
 		Params: []tool.Param{
 			tool.Required("path", tool.TypeString, "the file"),
 			tool.Required("old", tool.TypeString, "the text to replace, exactly as in the file, including spaces; a line break stands for each kind of line end"),

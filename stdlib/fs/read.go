@@ -64,7 +64,7 @@ const (
 )
 
 func encoding() tool.Param {
-	p := tool.Optional("encoding", tool.TypeString, encodingUTF8, `"utf-8": other text is an error. "auto": also read UTF-16, and lines that are not UTF-8 as Windows-1252, without a byte order mark, and with LF for CR alone; a binary file is an error`)
+	p := tool.Optional("encoding", tool.TypeString, encodingUTF8, `"utf-8": other text is an error. "auto": also read UTF-16 and what data.read guesses, and other lines that are not UTF-8 as Windows-1252, without a byte order mark, and with LF for CR alone; a binary file is an error`)
 	p.Type.Enum = value.List{encodingUTF8, encodingAuto}
 	return p
 }

@@ -7,13 +7,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/internal/charset"
 	"github.com/cassidy-run/cassidy/stdlib/internal/csv"
 )
 
@@ -50,48 +49,11 @@ func parseEncoding(name string) (string, error) {
 	case "windows-1252", "windows1252", "cp1252", "cp-1252", "1252", "win-1252", "win1252", "ansi":
 		return windowsEncoding, nil
 	}
-	if found, _ := legacyEncoding(plain); found != "" {
+	if found, _ := charset.Legacy(plain); found != "" {
 		return found, nil
 	}
 	return "", value.Errorf(value.Invalid, "unknown encoding %s%s", quoteCut(name), value.DidYouMean(plain, encodingNames)).
 		WithHint("use a name of the WHATWG, such as %s", strings.Join(encodingNames, ", "))
-}
-
-// legacyEncoding returns an encoding that is not one of Unicode, and its usual name: one
-// of those that browsers know, or a code page of DOS or Windows. It returns "" for an
-// unknown name.
-func legacyEncoding(name string) (string, encoding.Encoding) {
-	switch name {
-	case "cp437", "ibm437":
-		return "cp437", charmap.CodePage437
-	case "cp850", "ibm850":
-		return "cp850", charmap.CodePage850
-	case "cp852", "ibm852":
-		return "cp852", charmap.CodePage852
-	case "cp932":
-		name = "shift_jis"
-	case "cp936":
-		name = "gbk"
-	case "cp949":
-		name = "euc-kr"
-	case "cp950":
-		name = "big5"
-	case "macroman", "mac-roman":
-		name = "macintosh"
-	}
-	if page := strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz-"); strings.HasPrefix(page, "125") {
-		name = "windows-" + page // as in cp1251, win-1251
-	}
-	found, err := htmlindex.Get(name)
-	if err != nil {
-		return "", nil
-	}
-	switch usual, _ := htmlindex.Name(found); usual {
-	case "replacement", "x-user-defined", utf8Encoding, utf16LEEncoding, utf16BEEncoding:
-		return "", nil
-	default:
-		return usual, found
-	}
 }
 
 // decoderOf returns the transformer from an encoding to UTF-8; nil for UTF-8.
@@ -104,7 +66,7 @@ func decoderOf(name string) transform.Transformer {
 	case latin1Encoding:
 		return charmap.ISO8859_1.NewDecoder()
 	}
-	if _, found := legacyEncoding(name); found != nil {
+	if _, found := charset.Legacy(name); found != nil {
 		return found.NewDecoder()
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/value"
+
+	"github.com/cassidy-run/cassidy/stdlib/internal/charset"
 )
 
 // partsOf returns a text in parts of a size.
@@ -51,7 +53,7 @@ func TestGuessEncoding(t *testing.T) {
 		{"windows-1253", "windows-1252", "όνομα,πόλη\nΓιώργος,Αθήνα\n"},
 		{"windows-1255", "windows-1252", "שם,עיר\nדוד,ירושלים\n"},
 	} {
-		_, e := legacyEncoding(test.encoding)
+		_, e := charset.Legacy(test.encoding)
 		in, err := e.NewEncoder().Bytes([]byte(test.text))
 		if err != nil {
 			t.Fatal(err)

@@ -57,7 +57,11 @@ func Detect(head []byte) (name string, mark int) {
 // sniffed is how much of the beginning of a file decides whether it is text.
 const sniffed = 8000
 
-// A Reader reads a file as text: without its byte order mark, in UTF-8 if it is in UTF-16, and with LF
+// sampled is how much of a file decides which encoding other than Unicode it has.
+const sampled = 64 << 10
+
+// A Reader reads a file as text: without its byte order mark, in UTF-8 if it is in UTF-16 or in an
+// encoding that [Guess] finds, and with LF
 // for CR if it begins with lines that end with CR alone. Other
 // bytes are those of the file: see [Text]. Begin with Reset.
 type Reader struct {
@@ -80,20 +84,38 @@ func (r *Reader) Reset(in io.Reader) (binary bool) {
 		r.err = nil
 	}
 	name, mark := Detect(head)
-	if name == UTF16LE || name == UTF16BE {
-		order := unicode.LittleEndian
-		if name == UTF16BE {
-			order = unicode.BigEndian
-		}
-		decoder := unicode.UTF16(order, unicode.IgnoreBOM).NewDecoder()
-		r.text = transform.NewReader(r.raw, decoder)
-		head, _ = decoder.Bytes(head[mark:])
-		decoder.Reset()
+	if by := streamed(name, head); by != nil {
+		r.text = transform.NewReader(r.raw, by.NewDecoder())
+		head, _ = by.NewDecoder().Bytes(head[mark:])
 	}
 	_, _ = r.raw.Discard(mark)
 	cr := bytes.IndexByte(head, '\r')
 	r.cr = cr >= 0 && cr < len(head)-1 && bytes.IndexByte(head, '\n') < 0
 	return binaryText(head)
+}
+
+// streamed returns the encoding of a file that is decoded as a whole, or nil: lines in Windows-1252 are
+// decoded one by one.
+func streamed(name string, head []byte) encoding.Encoding {
+	switch name {
+	case UTF16LE:
+		return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+	case UTF16BE:
+		return unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	case UTF8:
+		return nil
+	}
+	if utf8.Valid(head) {
+		return nil
+	}
+	if good, bad := count(head); good >= bad {
+		return nil
+	}
+	guess, by := Legacy(Guess(AppendForeign(nil, head, true)))
+	if guess == Windows1252 {
+		return nil
+	}
+	return by
 }
 
 // Read returns bytes of the text.
@@ -145,16 +167,14 @@ func Decode(data []byte) (text string, c Coding, ok bool) {
 	name, mark := Detect(data)
 	c = Coding{Name: name, mark: data[:mark]}
 	switch name {
-	case UTF16LE:
-		c.by = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
-	case UTF16BE:
-		c.by = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	case UTF16LE, UTF16BE:
+		c.by = streamed(name, nil)
 	default:
 		valid := utf8.Valid(data)
 		if good, bad := count(data); valid || name == UTF8 || good >= bad {
 			return string(data), Coding{Name: UTF8}, valid || !binaryText(data[:min(len(data), sniffed)])
 		}
-		c.Name, c.by = Windows1252, charmap.Windows1252
+		c.Name, c.by = Legacy(Guess(AppendForeign(nil, data[:min(len(data), sampled)], true)))
 	}
 	decoded, err := c.by.NewDecoder().Bytes(data[mark:])
 	if err != nil || binaryText(decoded[:min(len(decoded), sniffed)]) {
