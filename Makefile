@@ -7,6 +7,11 @@ check: fmt-check lint test race cross
 test:
 	CGO_ENABLED=0 go test ./...
 
+# The program that reads Parquet files, which is a module of its own.
+.PHONY: parquet
+parquet:
+	cd cmd/cassidy-parquet && go vet ./... && go test ./...
+
 # The packages that are concurrent; .ci/race.txt has the reasons. Without the option, each process of a
 # test waits a second before it exits.
 .PHONY: race
