@@ -101,7 +101,10 @@ func chart(c *call) (value.Value, error) {
 
 // read reads the columns of the chart.
 func (p *plot) read(c *call) error {
-	t := c.table()
+	t, columns := c.table(), maxSeries
+	if p.kind == "pie" {
+		columns = 1
+	}
 	switch {
 	case p.kind == "histogram" && len(p.names) > 0:
 		return value.Errorf(value.Invalid, "a histogram has no 'y'").WithHint("in a script, pass only the column: t.chart(\"histogram\", %q)", cut(p.x))
@@ -109,8 +112,8 @@ func (p *plot) read(c *call) error {
 		p.names = []string{p.x}
 	case len(p.names) == 0:
 		return value.Errorf(value.Invalid, "argument 'y' is missing").WithHint("pass the column of numbers; the columns are %s", someNames(t.names))
-	case p.kind == "pie" && len(p.names) > 1, len(p.names) > maxSeries:
-		return value.Errorf(value.Invalid, "too many columns in 'y': %d, limit %d", len(p.names), map[bool]int{true: 1, false: maxSeries}[p.kind == "pie"])
+	case len(p.names) > columns:
+		return value.Errorf(value.Invalid, "too many columns in 'y': %d, limit %d", len(p.names), columns)
 	}
 	indexes, err := t.columns(append([]string{p.x}, p.names...))
 	if err != nil {

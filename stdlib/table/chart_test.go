@@ -116,7 +116,7 @@ func TestChartHistogram(t *testing.T) {
 // Every kind draws every number, in both formats.
 func TestChartExtremes(t *testing.T) {
 	t.Parallel()
-	odd := []value.Value{0.0, -0.0, math.NaN(), math.Inf(1), math.Inf(-1), 1e308, -1e308, 1e-300, 5.0, nil}
+	odd := []value.Value{0.0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1e308, -1e308, 1e-300, 5.0, nil}
 	long := strings.Repeat("x\n\u202e\x00", 1000)
 	tables := map[string]*Table{
 		"odd":   tableOf("t", Text, []value.Value{"", long, "c", "d", "e", "f", "g", "h", "i", nil}, "x", Float, odd, "y", Float, odd),
