@@ -29,6 +29,7 @@ type csvFile struct {
 	rejects  *rejects // nil: the rejected rows are known
 	header   *bool    // whether the first row names the columns; nil until it is detected
 	numbers  numbers
+	formless bool            // the format of numbers was not specified
 	missing  map[string]bool // the texts that mean a missing value in every column; nil: the default ones
 	columns  []*csvColumn
 	width    int    // the cells of each row; 0 before the first one
@@ -139,7 +140,7 @@ func newCSVFile(in *input, o *readOptions) (*csvFile, error) {
 	}
 	var err error
 	f.numbers, err = newNumbers(o.thousands, o.decimal, o.percent)
-	f.numbers.percents = !o.noPercent
+	f.numbers.percents, f.formless = !o.noPercent, o.decimal == "" && o.thousands == ""
 	return f, err
 }
 

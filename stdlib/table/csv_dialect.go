@@ -57,6 +57,9 @@ func (f *csvFile) detect(s *csv.Scanner) error {
 			f.notes = append(f.notes, fmt.Sprintf("delimiter %q (from the line sep=%s)", named, named))
 		}
 		d.Delimiter, f.skip = named, 1
+	} else if !f.titled && s.Commented(*d) {
+		d.Comment = "#"
+		f.notes = append(f.notes, "lines that begin with # are skipped as comments; to read them, pass skip = 0")
 	} else if n := s.Title(*d); n > 0 && !f.titled {
 		lines := fmt.Sprintf("lines 1 to %d are", n)
 		if n == 1 {

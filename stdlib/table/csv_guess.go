@@ -50,10 +50,13 @@ func undress(s string) (plain string, d dress, ok bool) {
 				continue
 			}
 			if strings.ContainsAny(rest, groupSpaces) {
-				spaced := numbers{thousands: " ", decimal: "."}
-				if rest, _, ok = spaced.normal(rest); !ok {
+				spaced := numbers{thousands: " "}
+				whole := rest[:len(rest)-len(strings.TrimLeftFunc(rest, func(r rune) bool { return r != '.' && r != ',' }))]
+				ungrouped, ok := spaced.ungrouped(whole)
+				if !ok {
 					return "", d, false
 				}
+				rest = ungrouped + rest[len(whole):]
 			}
 			_, count := digits(rest)
 			switch {

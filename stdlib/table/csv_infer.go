@@ -93,6 +93,9 @@ func (p *csvPass) look(b *csv.Rows) (again bool, err error) {
 	if p.quoted {
 		p.quoted = allQuoted(b)
 	}
+	if p.rows == 0 && f.formless && *f.header {
+		f.guessForm(b)
+	}
 	for i, c := range f.columns {
 		if c.seen&hasText == 0 && (p.quoted || c.seen&hasQuoted == 0) || c.fits.some() {
 			before := c.seen
@@ -173,7 +176,7 @@ func (c *csvColumn) lookAt(f *csvFile, b *csv.Rows, sp csv.Span) {
 	if trimmed == "" || f.missing[s] {
 		return
 	}
-	if sp.Mark == csv.Free {
+	if sp.Mark == csv.Free && !strings.Contains(s, f.dialect.Delimiter) { // else the quotes had to be there
 		c.seen |= hasQuoted
 	}
 	if f.missing == nil && isWord(s) {

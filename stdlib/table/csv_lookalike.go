@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/cassidy-run/cassidy/stdlib/internal/csv"
 )
 
 // A numberForm is a number format that has to be specified.
@@ -63,6 +65,73 @@ func lookalike(cells []string) string {
 		}
 	}
 	return strings.Join(found, ", or with ")
+}
+
+// guessForm takes over the format of numbers that is not the default and the only one in which the first rows make sense. A
+// comma before three digits, as in 1,234, decides nothing.
+func (f *csvFile) guessForm(b *csv.Rows) {
+	const enough = 100
+	var plain, others [][]string // the cells of columns of numbers: in the default format, and in some other one
+	var names []string
+	for i := range f.columns {
+		var cells []string
+		for k := i; k < len(b.Spans) && len(cells) < enough; k += f.width {
+			if s := trimSpaces(b.Cell(b.Spans[k])); s != "" && !f.missing[s] && !isWord(s) && !isSign(s) {
+				cells = append(cells, s)
+			}
+		}
+		switch {
+		case f.columns[i].forced && f.columns[i].typ == Text:
+		case allNumbers(f.numbers, cells):
+			plain = append(plain, cells)
+		case slices.ContainsFunc(numberForms(), func(form numberForm) bool { return allNumbers(f.inForm(form), cells) }):
+			others, names = append(others, cells), append(names, f.columns[i].name)
+		}
+	}
+	for _, form := range numberForms() {
+		n := f.inForm(form)
+		changes := func(cells []string) bool {
+			return slices.ContainsFunc(cells, func(s string) bool {
+				before, _ := f.numbers.float(s)
+				after, ok := n.float(s)
+				return !ok || after != before && before == before
+			})
+		}
+		if form.percent || slices.ContainsFunc(plain, changes) || slices.ContainsFunc(others, func(cells []string) bool { return !allNumbers(n, cells) }) {
+			continue
+		}
+		for i, cells := range others {
+			if at := slices.IndexFunc(cells, form.decides); at >= 0 {
+				f.numbers = n
+				f.notes = append(f.notes, fmt.Sprintf("numbers are read with %s, as %s of column %s; to read them otherwise, pass decimal = \".\"", form, quoteCut(cells[at]), quoteCut(names[i])))
+				return
+			}
+		}
+	}
+}
+
+// inForm returns a format for the numbers of the file.
+func (f *csvFile) inForm(form numberForm) numbers {
+	n, _ := newNumbers(form.thousands, form.decimal, form.percent) // it is valid
+	n.percents = f.numbers.percents
+	return n
+}
+
+// decides reports whether a number of the format is no number in a usual other one.
+func (n numberForm) decides(s string) bool {
+	groups := 0
+	if n.thousands != "" {
+		groups = strings.Count(s, n.thousands)
+	}
+	before, after, point := strings.Cut(s, n.decimal)
+	_, fraction := digits(after)
+	switch {
+	case n.decimal == "," && point:
+		return fraction != 3 || groups > 0 || before == "0" || before == "-0"
+	case n.decimal == "." && point:
+		return groups > 0
+	}
+	return groups > 1
 }
 
 func allNumbers(n numbers, cells []string) bool {

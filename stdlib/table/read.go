@@ -64,7 +64,7 @@ func readParams() []tool.Param {
 		tool.Maybe("types", tool.TypeObject, `Types of columns by name, as in {"zip": "text"}. The types of other columns are inferred from all values. A value of another type is an error.`),
 		tool.Maybe("missing", tool.TypeCharacter, `Texts that mean a missing value. An empty cell without quotes is always missing. Default: NA, N/A, NaN, null, NULL, -, --, –, —, n/a and #N/A, except in columns of texts.`),
 		tool.Maybe("thousands", tool.TypeString, `The character between groups of three digits, as in 1,234,567: one of , . ' _ or a space. Default: none, so 1,234,567 is text.`),
-		tool.Optional("decimal", tool.TypeString, ".", `The character before the fraction: "." or ",".`),
+		tool.Maybe("decimal", tool.TypeString, `The character before the fraction: "." or ",". Default: ".", unless the numbers of the first rows can only be read otherwise, as 12,50 and 1,234.50: the notes say so.`),
 		tool.Maybe("percent", tool.TypeBoolean, "Whether 12.5% is the number 0.125. If False, such a cell is text. Default: True for a column of percentages, False for a column that also has other numbers."),
 		tool.Maybe("dates", tool.TypeCharacter, `Additional formats of dates and times, as in "%d.%m.%Y" or "%m/%d/%Y %H:%M". A column has dates if all values match one format. If several formats match all values but give different dates, the column is text. This can happen with "%d/%m/%Y" and "%m/%d/%Y". ISO 8601, as in 2024-02-29, is always recognized.`),
 		tool.Optional("fill", tool.TypeBoolean, false, "Whether to fill short rows with missing values. If False, short rows are an error."),

@@ -42,17 +42,34 @@ func (s *Scanner) Separator() string {
 	return line[4:]
 }
 
-// Title returns the number of lines before the table: lines that no delimiter divides,
-// before rows that one divides into equally many cells.
+// Commented reports whether the first line is a comment, and the table is one if such lines are left out.
+func (s *Scanner) Commented(d Dialect) bool {
+	line := s.nextLine()
+	if d.Comment != "" || !strings.HasPrefix(line, "#") {
+		return false
+	}
+	d.Comment = "#"
+	best, fit := s.best(d)
+	return fit.cells > 1 && fit.rows > 1 && fit.share == 1 && strings.Count(line, best.Delimiter)+1 < fit.cells
+}
+
+// Title returns the number of lines before the table: lines that no delimiter divides, before
+// rows that one divides into equally many cells; or lines with fewer cells than all names of a header, before rows of
+// which at least three quarters have as many.
 func (s *Scanner) Title(d Dialect) int {
-	const most = 20
+	const most, enough = 20, 0.75
 	one := *s
+	widest := 1
 	for n := range most {
-		if _, fit := one.best(d); fit.cells > 1 {
-			if fit.share < 1 || fit.rows < 2 || fit.stray {
-				return 0
-			}
+		best, fit := one.best(d)
+		switch {
+		case fit.cells < 2:
+		case fit.share == 1 && fit.rows > 1 && !fit.stray && widest == 1:
 			return n
+		case n > 0 && fit.share >= enough && fit.rows > 2 && !fit.stray && fit.cells > widest && named(one.nextLine(), best.Delimiter):
+			return n
+		default:
+			widest = max(widest, strings.Count(one.nextLine(), best.Delimiter)+1)
 		}
 		at := strings.IndexAny(one.text[one.pos:], "\r\n")
 		if at < 0 {
@@ -61,6 +78,17 @@ func (s *Scanner) Title(d Dialect) int {
 		one.pos, _ = one.lineEnd(one.pos + at)
 	}
 	return 0
+}
+
+// nextLine returns the next line that is not blank.
+func (s *Scanner) nextLine() string {
+	line, _, _ := strings.Cut(strings.TrimLeft(s.text[s.pos:], "\r\n"), "\n")
+	return strings.TrimSuffix(line, "\r")
+}
+
+// named reports whether all cells of a line can be the names of columns.
+func named(line, delimiter string) bool {
+	return !strings.ContainsAny(line, "0123456789") && !slices.ContainsFunc(strings.Split(line, delimiter), func(cell string) bool { return strings.TrimSpace(cell) == "" })
 }
 
 // SpacedQuotes reports whether the rows that follow have spaces before quoted cells.
