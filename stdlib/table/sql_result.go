@@ -180,9 +180,12 @@ func (c *Column) addRestored(from *Column, i int) bool {
 		c.addInt(from.Ints[i])
 		return from.Ints[i] == 0 || from.Ints[i] == 1
 	case Any:
-		v, err := value.ParseJSON([]byte(from.Texts[i]))
-		c.addAny(v)
-		return err == nil
+		if v, err := value.ParseJSON([]byte(from.Texts[i])); err == nil {
+			c.addAny(v)
+		} else {
+			c.addAny(from.Texts[i]) // see likeJSON
+		}
+		return true
 	}
 	n, ok := parseTime(c.Type, from.Texts[i])
 	c.addInt(n)

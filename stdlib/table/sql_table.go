@@ -155,8 +155,18 @@ func (c *Column) sqlValue(i int) (vtab.Value, error) {
 		if f, ok := c.Values[i].(float64); c.Values[i] == nil || ok && math.IsNaN(f) {
 			return nil, nil
 		}
+		if s, ok := c.Values[i].(string); ok && !likeJSON(s) {
+			return s, nil
+		}
 		text, err := value.AppendJSON(nil, c.Values[i])
 		return string(text), err
 	}
 	return formatTime(c.Type, c.Ints[i]), nil
+}
+
+// likeJSON reports whether a text is JSON, as "13" is: in a column of several types it is in quotes, so that it differs from
+// the number.
+func likeJSON(s string) bool {
+	_, err := value.ParseJSON([]byte(s))
+	return err == nil
 }

@@ -133,6 +133,30 @@ func TestSQL(t *testing.T) {
 	}
 }
 
+// A text in a column of several types is itself in SQL, unless it looks like another value.
+func TestSQLMixed(t *testing.T) {
+	t.Parallel()
+	mixed := []value.Value{int64(1), "sum", "13", int64(13), value.List{"x"}, "[broken", nil}
+	tables := tablesNamed("t", tableOf("a", Any, mixed))
+	for query, want := range map[string]string{
+		"select count(*) as n from t where a = 'sum'":      `n:integer | 1`,
+		"select count(*) as n from t where a <> 'sum'":     `n:integer | 5`,
+		"select length(a) as n from t where a = '[broken'": `n:integer | 7`,
+		"select a from t": `a:any | 1| "sum"| "13"| 13| ["x"]| "[broken"| null`,
+		"select a from t where a like 's%' order by upper(a)":         `a:any | "sum"`,
+		"select json_extract(a, '$[0]') as x from t limit 1 offset 4": `x:text | "x"`,
+	} {
+		got, err := askSQL(t, sqlFunc(), query, tables)
+		if err != nil {
+			t.Errorf("sql(%q) = %v", query, err)
+			continue
+		}
+		if s := shown(t, got); s != want {
+			t.Errorf("sql(%q) = %s, want %s", query, s, want)
+		}
+	}
+}
+
 func TestSQLExplain(t *testing.T) {
 	t.Parallel()
 	f := sqlFunc()
