@@ -53,7 +53,7 @@ return tool{description = "Return a text, and show something else.", handler = s
 		}
 		return h
 	}
-	const encoding, column = "note: encoding windows-1252 (guessed)", `note: column "amount" is text`
+	const encoding, column = "note: encoding windows-1252 (guessed)", "note: numbers are read with"
 	noted := func(text string, each int) bool {
 		return strings.Count(text, encoding) == each && strings.Count(text, column) == each
 	}
