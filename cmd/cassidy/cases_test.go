@@ -24,10 +24,7 @@ func TestCases(t *testing.T) {
 	if err != nil {
 		t.Skip("python3 is not installed")
 	}
-	program := filepath.Join(t.TempDir(), "cassidy")
-	if err := os.Symlink(testutil.Build(t, "cmd/cassidy"), program); err != nil {
-		t.Fatal(err)
-	}
+	program := namedCassidy(t)
 	for _, script := range scripts {
 		t.Run(filepath.Base(filepath.Dir(script)), func(t *testing.T) {
 			t.Parallel()
@@ -42,4 +39,14 @@ func TestCases(t *testing.T) {
 			}
 		})
 	}
+}
+
+// namedCassidy returns the path of the command in a folder of its own, where it is named cassidy.
+func namedCassidy(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "cassidy")
+	if err := os.Symlink(testutil.Build(t, "cmd/cassidy"), program); err != nil {
+		t.Fatal(err)
+	}
+	return program
 }

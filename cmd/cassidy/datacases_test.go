@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/cassidy-run/cassidy/internal/testutil"
 )
 
 // dataCases are the folders of files as people have them, and what their run.sh prints.
@@ -273,10 +271,7 @@ func TestDataCases(t *testing.T) {
 	if err != nil {
 		t.Skip("sh is not installed")
 	}
-	program := filepath.Join(t.TempDir(), "cassidy")
-	if err := os.Symlink(testutil.Build(t, "cmd/cassidy"), program); err != nil {
-		t.Fatal(err)
-	}
+	program := namedCassidy(t)
 	for _, c := range dataCases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

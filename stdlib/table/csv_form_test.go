@@ -37,13 +37,7 @@ func TestGuessedNumbers(t *testing.T) {
 			t.Errorf("%q: %v", test.in, err)
 			continue
 		}
-		notes := strings.Join(got.notes, "\n")
-		if shown := strings.TrimSpace(csvShow(got, tool.Grant{})); strings.ReplaceAll(strings.ReplaceAll(shown, " |", "|"), "| ", "|") != strings.ReplaceAll(test.want, " |", "|") {
-			t.Errorf("%q = %s, want %s", test.in, shown, test.want)
-		}
-		if !strings.Contains(notes, test.note) || test.note == "" && strings.Contains(notes, "numbers are read") {
-			t.Errorf("%q: notes %q, want %q", test.in, notes, test.note)
-		}
+		checkGuess(t, test.in, got, test.want, test.note, "numbers are read")
 		o = csvOptions() // as it was: decimal is specified
 		if got, err := csvBytes([]byte(test.in), o); err != nil || strings.Contains(strings.Join(got.notes, "\n"), "numbers are read") {
 			t.Errorf("%q with decimal = \".\": %v", test.in, err)
@@ -67,13 +61,7 @@ func TestGuessedTitles(t *testing.T) {
 			t.Errorf("%q: %v", test.in, err)
 			continue
 		}
-		notes := strings.Join(got.notes, "\n")
-		if shown := strings.TrimSpace(csvShow(got, tool.Grant{})); strings.ReplaceAll(strings.ReplaceAll(shown, " |", "|"), "| ", "|") != strings.ReplaceAll(test.want, " |", "|") {
-			t.Errorf("%q = %s, want %s", test.in, shown, test.want)
-		}
-		if !strings.Contains(notes, test.note) || test.note == "" && strings.Contains(notes, "skipped") {
-			t.Errorf("%q: notes %q, want %q", test.in, notes, test.note)
-		}
+		checkGuess(t, test.in, got, test.want, test.note, "skipped")
 	}
 	for in, want := range map[string]string{
 		"a,b\n1,2\n1,2,3\n4,5\n":              "the row has 3 cells, but the header has 2",
@@ -83,5 +71,18 @@ func TestGuessedTitles(t *testing.T) {
 		if _, err := csvBytes([]byte(in), csvOptions()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", in, err, want)
 		}
+	}
+}
+
+// checkGuess compares a table with the wanted one, and its notes with the wanted one; without a wanted note, none has the
+// given word.
+func checkGuess(t *testing.T, in string, got *Table, want, note, word string) {
+	t.Helper()
+	want = strings.ReplaceAll(strings.ReplaceAll(want, " |", "|"), "|", " | ") // as csvShow writes it
+	if shown := csvShow(got, tool.Grant{}); shown != want {
+		t.Errorf("%q = %s, want %s", in, shown, want)
+	}
+	if notes := strings.Join(got.notes, "\n"); !strings.Contains(notes, note) || note == "" && strings.Contains(notes, word) {
+		t.Errorf("%q: notes %q, want %q", in, notes, note)
 	}
 }
