@@ -240,8 +240,11 @@ func (c *Column) add(v value.Value) {
 
 // addRead appends a value of a file, converted as by with_types; also, numbers of any
 // size become floats. It returns an error if the value does not fit.
-func (c *Column) addRead(v value.Value) error {
+func (c *Column) addRead(v value.Value, n *numbers) error {
 	fits := true
+	if s, ok := v.(string); ok && n != nil {
+		v = n.ofText(s, c.Type)
+	}
 	switch at, isTime := v.(foundTime); {
 	case v == nil:
 		c.addMissing()
@@ -250,7 +253,7 @@ func (c *Column) addRead(v value.Value) error {
 	case isTime && c.Type != Any && c.Type != Text:
 		fits = false
 	case isTime:
-		return c.addRead(formatTime(at.typ, at.n))
+		return c.addRead(formatTime(at.typ, at.n), nil)
 	case c.Type == Any:
 		c.addAny(v)
 	case c.Type == Text: // codes may have been saved as numbers

@@ -139,8 +139,8 @@ func newCSVFile(in *input, o *readOptions) (*csvFile, error) {
 		f.missing = setOf(o.missing)
 	}
 	var err error
-	f.numbers, err = newNumbers(o.thousands, o.decimal, o.percent)
-	f.numbers.percents, f.formless = !o.noPercent, o.decimal == "" && o.thousands == ""
+	f.numbers, err = o.numberFormat()
+	f.formless = o.formless()
 	return f, err
 }
 

@@ -67,54 +67,73 @@ func lookalike(cells []string) string {
 	return strings.Join(found, ", or with ")
 }
 
-// guessForm takes over the format of numbers that is not the default and the only one in which the first rows make sense. A
-// comma before three digits, as in 1,234, decides nothing.
+// guessForm takes over the format of numbers in the first rows: see [numbers.guess].
 func (f *csvFile) guessForm(b *csv.Rows) {
 	const enough = 100
-	var plain, others [][]string // the cells of columns of numbers: in the default format, and in some other one
-	var names []string
-	for i := range f.columns {
+	columns := make([]numberCells, 0, len(f.columns))
+	for i, c := range f.columns {
+		if c.forced && c.typ == Text {
+			continue
+		}
 		var cells []string
 		for k := i; k < len(b.Spans) && len(cells) < enough; k += f.width {
 			if s := trimSpaces(b.Cell(b.Spans[k])); s != "" && !f.missing[s] && !isWord(s) && !isSign(s) {
 				cells = append(cells, s)
 			}
 		}
-		switch {
-		case f.columns[i].forced && f.columns[i].typ == Text:
-		case allNumbers(f.numbers, cells):
-			plain = append(plain, cells)
-		case slices.ContainsFunc(numberForms(), func(form numberForm) bool { return allNumbers(f.inForm(form), cells) }):
-			others, names = append(others, cells), append(names, f.columns[i].name)
-		}
+		columns = append(columns, numberCells{c.name, cells})
 	}
-	for _, form := range numberForms() {
-		n := f.inForm(form)
-		changes := func(cells []string) bool {
-			return slices.ContainsFunc(cells, func(s string) bool {
-				before, _ := f.numbers.float(s)
-				after, ok := n.float(s)
-				return !ok || after != before && before == before
-			})
-		}
-		if form.percent || slices.ContainsFunc(plain, changes) || slices.ContainsFunc(others, func(cells []string) bool { return !allNumbers(n, cells) }) {
-			continue
-		}
-		for i, cells := range others {
-			if at := slices.IndexFunc(cells, form.decides); at >= 0 {
-				f.numbers = n
-				f.notes = append(f.notes, fmt.Sprintf("numbers are read with %s, as %s of column %s; to read them otherwise, pass decimal = \".\"", form, quoteCut(cells[at]), quoteCut(names[i])))
-				return
-			}
-		}
+	n, note := f.numbers.guess(columns)
+	if note != "" {
+		f.numbers = n
+		f.notes = append(f.notes, note)
 	}
 }
 
-// inForm returns a format for the numbers of the file.
-func (f *csvFile) inForm(form numberForm) numbers {
-	n, _ := newNumbers(form.thousands, form.decimal, form.percent) // it is valid
-	n.percents = f.numbers.percents
-	return n
+// numberCells are the first cells of a column.
+type numberCells struct {
+	name  string
+	cells []string
+}
+
+// guess returns the format of numbers that is not the default and the only one in which some columns make sense, and a note. A
+// comma before three digits, as in 1,234, decides nothing. The note is "" if there is no such format.
+func (n numbers) guess(columns []numberCells) (numbers, string) {
+	var plain, others []numberCells // columns of numbers: in the default format, and in some other one
+	for _, c := range columns {
+		switch {
+		case allNumbers(n, c.cells):
+			plain = append(plain, c)
+		case slices.ContainsFunc(numberForms(), func(form numberForm) bool { return allNumbers(n.inForm(form), c.cells) }):
+			others = append(others, c)
+		}
+	}
+	for _, form := range numberForms() {
+		in := n.inForm(form)
+		changes := func(c numberCells) bool {
+			return slices.ContainsFunc(c.cells, func(s string) bool {
+				before, _ := n.float(s)
+				after, ok := in.float(s)
+				return !ok || after != before && before == before
+			})
+		}
+		if form.percent || slices.ContainsFunc(plain, changes) || slices.ContainsFunc(others, func(c numberCells) bool { return !allNumbers(in, c.cells) }) {
+			continue
+		}
+		for _, c := range others {
+			if at := slices.IndexFunc(c.cells, form.decides); at >= 0 {
+				return in, fmt.Sprintf("numbers are read with %s, as %s of column %s; to read them otherwise, pass decimal = \".\"", form, quoteCut(c.cells[at]), quoteCut(c.name))
+			}
+		}
+	}
+	return n, ""
+}
+
+// inForm returns the numbers in a format.
+func (n numbers) inForm(form numberForm) numbers {
+	in, _ := newNumbers(form.thousands, form.decimal, form.percent) // it is valid
+	in.percents = n.percents
+	return in
 }
 
 // decides reports whether a number of the format is no number in a usual other one.

@@ -23,7 +23,11 @@ func readJSON(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Ta
 	if o.skip > 0 {
 		return nil, value.Errorf(value.Invalid, "%s: argument 'skip' is not supported for JSON", in.name).WithHint("omit skip")
 	}
-	r := &jsonReader{in: in, o: o}
+	n, err := o.numberFormat()
+	if err != nil {
+		return nil, err
+	}
+	r := &jsonReader{in: in, o: o, numbers: n}
 	s, err := r.open(ctx, g)
 	if err != nil {
 		return nil, err
@@ -54,17 +58,22 @@ func readJSON(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Ta
 // readJSONLines reads one JSON value per line: objects, or lists. Blank lines are
 // skipped.
 func readJSONLines(ctx context.Context, g tool.Grant, in *input, o *readOptions) (*Table, error) {
-	r := &jsonReader{in: in, o: o, lines: true, rejects: &rejects{}}
+	n, err := o.numberFormat()
+	if err != nil {
+		return nil, err
+	}
+	r := &jsonReader{in: in, o: o, numbers: n, lines: true, rejects: &rejects{}}
 	return r.table(ctx, g)
 }
 
 // A jsonReader reads the records of an input.
 type jsonReader struct {
-	in     *input
-	o      *readOptions
-	lines  bool   // one per line
-	member string // the object member with the records,
-	within bool   // if set
+	numbers numbers // the format of numbers in texts
+	in      *input
+	o       *readOptions
+	lines   bool   // one per line
+	member  string // the object member with the records,
+	within  bool   // if set
 
 	kind    recordKind // of all records
 	names   []string
@@ -246,7 +255,7 @@ func (r *jsonReader) admit(rec record) error {
 		if !ok {
 			return nil
 		}
-		return newColumn(t, 1).addRead(r.nonMissing(v))
+		return newColumn(t, 1).addRead(r.nonMissing(v), &r.numbers)
 	}
 	if d, ok := rec.value.(*value.Dict); ok {
 		for k, v := range d.All() {
@@ -315,6 +324,19 @@ func (r *jsonReader) table(ctx context.Context, g tool.Grant) (*Table, error) {
 		if t, err = t.hold(ctx, g); err != nil {
 			return nil, err
 		}
+	}
+	first := t.held
+	if first == nil {
+		err := t.scan(ctx, g, func(b *Batch) error {
+			first = b
+			return errStop
+		})
+		if err != nil && err != errStop {
+			return nil, err
+		}
+	}
+	if first != nil {
+		t.notes = append(t.notes, r.o.numberTexts(r.names, first, false)...)
 	}
 	t.rejected = rejected
 	return t, nil
@@ -496,7 +518,7 @@ func (r *jsonReader) fill(b *Batch, rec record) error {
 				return r.in.changedError()
 			}
 			i = at
-			if err := b.Columns[at].addRead(r.nonMissing(v)); err != nil {
+			if err := b.Columns[at].addRead(r.nonMissing(v), &r.numbers); err != nil {
 				return r.misfit(rec, at, err)
 			}
 		}
@@ -506,7 +528,7 @@ func (r *jsonReader) fill(b *Batch, rec record) error {
 			return err
 		}
 		for i, v := range cells {
-			if err := b.Columns[i].addRead(v); err != nil {
+			if err := b.Columns[i].addRead(v, &r.numbers); err != nil {
 				return r.misfit(rec, i, err)
 			}
 		}

@@ -125,7 +125,7 @@ func (r *jsonReader) readColumns(ctx context.Context, g tool.Grant, members []js
 		if err := budget.take(taken); err != nil {
 			return err
 		}
-		if err := b.Columns[column].addRead(v); err != nil {
+		if err := b.Columns[column].addRead(v, &r.numbers); err != nil {
 			return r.misfit(record{n: n, line: line}, column, err)
 		}
 		return nil
@@ -133,7 +133,7 @@ func (r *jsonReader) readColumns(ctx context.Context, g tool.Grant, members []js
 	if err != nil {
 		return nil, err
 	}
-	return newHeld(r.names, b, r.notes...), nil
+	return newHeld(r.names, b, append(r.notes, r.o.numberTexts(r.names, b, false)...)...), nil
 }
 
 // eachCell calls f with each value of the columns.

@@ -68,7 +68,11 @@ func TestReadJSON(t *testing.T) {
 			{"i":2,"f":1.5,"g":3.0,"d":null,"t":"2024-03-01 00:00","z":"2024-02-29T12:00:00Z","n":"13","l":{"x":1},"m":"a"}]`,
 			want: "i:integer f:float g:float d:date t:datetime z:instant n:text l:any m:any \n" +
 				`1 1.0 2.0 "2024-02-29" "2024-02-29T12:00:01.5" "2024-02-29T11:00:00Z" "12" [1,2] 1` + "\n" +
-				`2 1.5 3.0 null "2024-03-01T00:00:00" "2024-02-29T12:00:00Z" "13" {"x":1} "a"` + "\nnote: column \"m\" has the type any: its values are numbers and texts; SQL compares them as texts\n"},
+				`2 1.5 3.0 null "2024-03-01T00:00:00" "2024-02-29T12:00:00Z" "13" {"x":1} "a"` + "\nnote: column \"m\" has the type any: its values are numbers and texts; SQL compares them as texts\n" +
+				"note: column \"n\": its texts are numbers, as \"12\": to read them as numbers, pass types = {\"n\": \"float\"}\n"},
+		{name: "numbers in texts", in: `[{"a":"1.203,50","b":"7"},{"a":"2","b":"8"}]`, o: readOptions{decimal: ",", thousands: ".", types: map[string]Type{"a": Float, "b": Integer}}, want: "a:float b:integer \n1203.5 7\n2.0 8\n"},
+		{name: "numbers in texts of columns", in: `{"a":["1.203,50","2"],"b":[1,2]}`,
+			want: "a:text b:integer \n\"1.203,50\" 1\n\"2\" 2\nnote: column \"a\": its texts are numbers, as \"1.203,50\": to read them as numbers, pass decimal = \",\", thousands = \".\", types = {\"a\": \"float\"}\n"},
 		{name: "large integers", in: `[{"a":99999999999999999999,"b":9007199254740993},{"a":1,"b":0.5}]`,
 			want: "a:any b:any \n99999999999999999999 9007199254740993\n1 0.5\nnote: column \"a\" has the type any: its values are numbers and lists, objects or large integers; SQL compares them as texts\nnote: column \"b\" has the type any: its values are numbers; SQL compares them as texts\n"},
 		{name: "a number and its float stay apart", in: `[{"a":1},{"a":1.0},{"a":"x"}]`, want: "a:any \n1\n1.0\n\"x\"\nnote: column \"a\" has the type any: its values are numbers and texts; SQL compares them as texts\n"},

@@ -68,7 +68,7 @@ func readParams() []tool.Param {
 		tool.Maybe("percent", tool.TypeBoolean, "Whether 12.5% is the number 0.125. If False, such a cell is text. Default: True for a column of percentages, False for a column that also has other numbers."),
 		tool.Maybe("dates", tool.TypeCharacter, `Additional formats of dates and times, as in "%d.%m.%Y" or "%m/%d/%Y %H:%M". A column has dates if all values match one format. If several formats match all values but give different dates, the column is text. This can happen with "%d/%m/%Y" and "%m/%d/%Y". ISO 8601, as in 2024-02-29, is always recognized.`),
 		tool.Optional("fill", tool.TypeBoolean, false, "Whether to fill short rows with missing values. If False, short rows are an error."),
-		tool.Maybe("skip", tool.TypeInteger, "The number of lines or sheet rows to skip before the table. Default for CSV: the lines before a table that have fewer cells than it, such as a title; otherwise 0."),
+		tool.Maybe("skip", tool.TypeInteger, "The number of lines or sheet rows to skip before the table. Default for CSV and spreadsheets: those before a table that have fewer cells than it, such as a title; otherwise 0."),
 		tool.Optional("escape", tool.TypeString, "", `The character before a quote inside a quoted cell, such as "\\". Default: none; such a quote is doubled.`),
 		tool.Optional("comment", tool.TypeString, "", `The beginning of lines to skip in a CSV file, such as "#". Default: none, but "#" if the file begins with such a line and is a table without them; skip = 0 reads them.`),
 		tool.Maybe("trim", tool.TypeBoolean, "Whether to skip the spaces around the cells of a CSV file, also around quotes. Default: True if the first rows have spaces before quotes."),
@@ -102,10 +102,11 @@ const otherRules = "\nThe rules for JSON:\n\n" +
 	"- JSON Lines has an object or a list on each line.\n" +
 	"- A missing key of an object is a missing value.\n" +
 	"- Texts are dates if all texts of the column are dates in ISO 8601.\n" +
-	"- A column with values of several types has the type any.\n" +
+	"- A column with values of several types has the type any. A column of texts that are numbers keeps the texts, and is noted: types makes them numbers, in the format of decimal and thousands.\n" +
 	"\nThe rules for spreadsheets:\n\n" +
 	"- One sheet is read. Empty rows and columns around the table are skipped.\n" +
-	"- The types of the cells are kept.\n" +
+	"- The rows before a table that have fewer cells than it, such as a title, are skipped, and noted.\n" +
+	"- The types of the cells are kept. Texts that are numbers in the format of decimal and thousands, or in one that can be no other, as 1.203,50, become numbers if all texts of the column are.\n" +
 	"- The value of a formula is its saved value. A formula without a saved value is an error. A cell with the error value #N/A is missing. All other error values are errors.\n" +
 	"- The file may have at most 512 MB after decompression. The table is always kept in memory, even if the file has more than 8 MB.\n" +
 	"\nThe rules for SQLite files:\n\n" +

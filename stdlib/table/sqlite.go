@@ -270,7 +270,7 @@ func (s *sqliteSurvey) typed(raw *Batch) (*Batch, error) {
 			if c != nil && !c.missing(row) {
 				v = c.value(row)
 			}
-			if err := b.Columns[i].addRead(v); err != nil {
+			if err := b.Columns[i].addRead(v, nil); err != nil {
 				return nil, inCell(err, row+1, s.names[i])
 			}
 		}

@@ -44,7 +44,11 @@ func (f *xlsxFile) read(o *readOptions) (*Table, error) {
 	if err := f.readStrings(); err != nil {
 		return nil, err
 	}
-	r := &sheetReader{file: f, o: o, sheet: sheet, missing: o.missing}
+	n, err := o.numberFormat()
+	if err != nil {
+		return nil, err
+	}
+	r := &sheetReader{file: f, o: o, sheet: sheet, missing: o.missing, numbers: n}
 	t, err := r.table()
 	if err != nil {
 		return nil, err

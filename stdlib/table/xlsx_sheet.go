@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +26,11 @@ type sheetReader struct {
 	o       *readOptions
 	sheet   *xlsxSheet
 	missing []string // the texts that the caller specified as missing
+	numbers numbers  // the format of numbers in texts
 
+	lead        []sheetRow  // the first rows, until it is known where the table begins
+	begun       bool        // it is known
+	title       int         // the rows before it
 	first       []sheetCell // the first row that is not empty
 	firstRow    int
 	lastRow     int // the last one that is not empty
@@ -40,6 +45,12 @@ type sheetCell struct {
 	value  value.Value
 }
 
+// A sheetRow is a row that is not empty.
+type sheetRow struct {
+	n     int // from 1
+	cells []sheetCell
+}
+
 // standsForMissing reports whether a cell is a missing value in a column of other types
 // than text.
 func standsForMissing(v value.Value) bool {
@@ -52,6 +63,7 @@ func (r *sheetReader) table() (*Table, error) {
 	if err := r.eachRow(r.survey); err != nil {
 		return nil, err
 	}
+	r.begin()
 	if r.firstRow == 0 {
 		return nil, r.file.errorf("the sheet %q is empty", cut(r.sheet.name)).WithHint("set sheet to another one, such as 2")
 	}
@@ -83,7 +95,8 @@ func (r *sheetReader) table() (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newHeld(names, b, notes...), nil
+	notes = append(r.titleNotes(), notes...)
+	return newHeld(names, b, append(notes, r.o.numberTexts(names, b, true)...)...), nil
 }
 
 // tooLarge returns the error for a table that is too large because of its extent.
@@ -96,9 +109,73 @@ func (r *sheetReader) tooLarge(rows int, err error) error {
 
 // survey records the extent of the table and the kinds of its values.
 func (r *sheetReader) survey(n int, cells []sheetCell) error {
-	if n <= r.o.skip {
+	const most = 40
+	switch {
+	case n <= r.o.skip:
+	case !r.begun:
+		r.lead = append(r.lead, sheetRow{n, slices.Clone(cells)})
+		if len(r.lead) == most {
+			r.begin()
+		}
+	default:
+		r.add(n, cells)
+	}
+	return nil
+}
+
+// begin determines where the table begins, and adds the rows that were read.
+func (r *sheetReader) begin() {
+	if !r.o.skips && (r.o.header == nil || *r.o.header) {
+		r.title = titleRows(r.lead)
+	}
+	r.begun = true
+	for _, row := range r.lead[r.title:] {
+		r.add(row.n, row.cells)
+	}
+}
+
+// titleRows returns the number of rows before a table: rows with fewer cells than all names of a header, which is as wide as most
+// rows under it. One text above three names is surely a title; else there must be more than texts under the names.
+func titleRows(rows []sheetRow) int {
+	const most = 20
+	widest := 0
+	for n, row := range rows[:min(most, len(rows))] {
+		wide, wider, under, values := 0, 0, rows[n+1:], false
+		for _, below := range under {
+			if len(below.cells) > widest {
+				wide++
+			}
+			if len(below.cells) > len(row.cells) {
+				wider++
+			}
+			values = values || !allTexts(below.cells)
+		}
+		if n > 0 && allTexts(row.cells) && len(row.cells) > widest && 2*wide >= len(under) && 2*wider < len(under) && (widest == 1 && len(row.cells) > 2 || values) {
+			return n
+		}
+		widest = max(widest, len(row.cells))
+	}
+	return 0
+}
+
+func allTexts(cells []sheetCell) bool {
+	return !slices.ContainsFunc(cells, func(c sheetCell) bool { return !isText(c.value) })
+}
+
+// titleNotes returns the note about the rows before the table.
+func (r *sheetReader) titleNotes() []string {
+	if r.title == 0 {
 		return nil
 	}
+	rows := fmt.Sprintf("row %d is", r.lead[0].n)
+	if r.title > 1 {
+		rows = fmt.Sprintf("rows %d to %d are", r.lead[0].n, r.lead[r.title-1].n)
+	}
+	return []string{rows + " skipped as a title; if the table begins there, pass skip = 0"}
+}
+
+// add records a row of the table.
+func (r *sheetReader) add(n int, cells []sheetCell) {
 	last := cells[len(cells)-1].column
 	if r.firstRow == 0 {
 		r.firstRow, r.left = n, cells[0].column
@@ -113,7 +190,6 @@ func (r *sheetReader) survey(n int, cells []sheetCell) error {
 	if n != r.firstRow {
 		r.note(cells)
 	}
-	return nil
 }
 
 func (r *sheetReader) note(cells []sheetCell) {
@@ -134,10 +210,7 @@ func (r *sheetReader) note(cells []sheetCell) {
 
 // header determines whether the first row names the columns.
 func (r *sheetReader) header() (names, notes []string, err error) {
-	r.headed = true
-	for _, c := range r.first {
-		r.headed = r.headed && isText(c.value)
-	}
+	r.headed = allTexts(r.first)
 	if r.o.header != nil {
 		r.headed = *r.o.header
 	}
@@ -147,7 +220,7 @@ func (r *sheetReader) header() (names, notes []string, err error) {
 	} else {
 		for _, c := range r.first {
 			name := newColumn(Text, 1)
-			if err := name.addRead(c.value); err != nil {
+			if err := name.addRead(c.value, nil); err != nil {
 				return nil, nil, err
 			}
 			given[c.column-r.left] = headerName(name.Texts[0])
@@ -185,7 +258,7 @@ func (r *sheetReader) fill(b *Batch, names []string, n int, cells []sheetCell) e
 				return err
 			}
 		}
-		if err := c.addRead(v); err != nil {
+		if err := c.addRead(v, &r.numbers); err != nil {
 			return r.cellError(cell.column, n, "column %q: %s", cut(names[cell.column-r.left]), value.ErrorOf(err, value.Invalid).Message())
 		}
 	}

@@ -61,8 +61,19 @@ func inline(ref, text string) string {
 	return `<c r="` + ref + `" t="inlineStr"><is><t>` + text + `</t></is></c>`
 }
 
+// rowOf is a row of texts, from column A.
+func rowOf(n int, texts ...string) string {
+	row := fmt.Sprintf(`<row r="%d">`, n)
+	for i, text := range texts {
+		row += inline(fmt.Sprintf("%s%d", columnLetters(i+1), n), text)
+	}
+	return row + `</row>`
+}
+
 func TestReadXLSX(t *testing.T) {
 	t.Parallel()
+	titled := rowOf(1, "Sales of 2024") + rowOf(2, "As of", "May") + rowOf(4, "place", "sold", "share") +
+		`<row r="5">` + inline("A5", "Lindau") + `<c r="B5"><v>3</v></c><c r="C5"><v>0.5</v></c></row><row r="6">` + inline("A6", "Ulm") + `<c r="C6"><v>0.25</v></c></row>`
 	const twoSheets = `<workbook xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets><sheet name="Notes" r:id="rId9" state="hidden"/><sheet name="One" r:id="rId1"/></sheets></workbook>`
 	for _, test := range []struct {
 		name, sheet string
@@ -103,6 +114,23 @@ func TestReadXLSX(t *testing.T) {
 		{name: "dates of strict files", sheet: `<row r="1"><c r="A1" t="d" s="1"><v>2024-02-29T00:00:00</v></c><c r="B1" t="d" s="2"><v>2024-02-29T00:00:00</v></c><c r="C1" t="d" s="3"><v>12:30:00</v></c><c r="D1" t="d"><v>2024-02-30</v></c></row>`,
 			want: "column_1:date column_2:date column_3:text column_4:text \n\"2024-02-29\" \"2024-02-29\" \"12:30:00\" \"2024-02-30\"\n"},
 		{name: "no relations of the archive", sheet: `<row r="1"><c r="A1"><v>1</v></c></row>`, parts: map[string]string{"_rels/.rels": ""}, want: "column_1:integer \n1\n"},
+		{name: "titles", sheet: titled, want: "place:text sold:integer share:float \n\"Lindau\" 3 0.5\n\"Ulm\" null 0.25\nnote: rows 1 to 2 are skipped as a title; if the table begins there, pass skip = 0\n"},
+		{name: "titles not skipped", sheet: titled, o: readOptions{skips: true}, want: "Sales of 2024:text column_2:any column_3:any \n" +
+			"\"As of\" \"May\" null\nnull null null\n\"place\" \"sold\" \"share\"\n\"Lindau\" 3 0.5\n\"Ulm\" null 0.25\n" +
+			"note: columns without a name: renamed to column_2, column_3\n" +
+			"note: column \"column_2\" has the type any: its values are numbers and texts; SQL compares them as texts\n" +
+			"note: column \"column_3\" has the type any: its values are numbers and texts; SQL compares them as texts\n"},
+		{name: "a row wider than the header", sheet: rowOf(1, "name") + rowOf(2, "Ann", "x", "y") + rowOf(3, "Bob") + rowOf(4, "Eva"),
+			want: "name:text column_2:text column_3:text \n\"Ann\" \"x\" \"y\"\n\"Bob\" null null\n\"Eva\" null null\nnote: columns without a name: renamed to column_2, column_3\n"},
+		{name: "numbers in texts", sheet: rowOf(1, "price", "zip", "grouped") + rowOf(2, "1.203,50", "01234", "1,234") + rowOf(3, "-", "04103", "2,000"),
+			want: "price:float zip:text grouped:float \n1203.5 \"01234\" 1.234\nnull \"04103\" 2.0\n" +
+				"note: numbers are read with decimal = \",\", thousands = \".\", as \"1.203,50\" of column \"price\"; to read them otherwise, pass decimal = \".\"\n"},
+		{name: "numbers in texts of either format", sheet: rowOf(1, "n", "m") + rowOf(2, "1,234", "12"),
+			want: "n:text m:text \n\"1,234\" \"12\"\n" +
+				"note: column \"n\": its texts are numbers, as \"1,234\": to read them as numbers, pass decimal = \",\", or with thousands = \",\", types = {\"n\": \"float\"}\n" +
+				"note: column \"m\": its texts are numbers, as \"12\": to read them as numbers, pass types = {\"m\": \"float\"}\n"},
+		{name: "numbers in texts in a format that was specified", sheet: rowOf(1, "n", "m", "word") + rowOf(2, "1,234", "12", "x"), o: readOptions{thousands: ",", types: map[string]Type{"m": Integer}},
+			want: "n:float m:integer word:text \n1234.0 12 \"x\"\n"},
 		{name: "by number", sheet: `<row r="1"><c r="A1"><v>1</v></c></row>`, o: readOptions{sheet: int64(1)}, want: "column_1:integer \n1\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
