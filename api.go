@@ -39,6 +39,10 @@ type (
 	//	Swap(ctx context.Context, src Source) error // replaces the source, or changes nothing
 	//
 	//	// recorded runs, if the host has a store
+	//	Begin(ctx context.Context, workflow string, args *Dict, opts ...CallOption) (runID string, err error) // for Resume
+	//	BeginCall(ctx context.Context, c Call, opts ...CallOption) (runID string, err error)
+	//	BeginProgram(ctx context.Context, p *host.Program) (runID string, err error)
+	//	BeginUndo(ctx context.Context, runID string) (undoID string, err error)
 	//	Runs(ctx context.Context, f RunFilter) iter.Seq2[Run, error] // the newest first
 	//	Recorded(ctx context.Context, runID string) (host.Recorded, error)
 	//	Resume(ctx context.Context, runID string) (Result, error)
@@ -217,6 +221,7 @@ type (
 	//	Options                *Dict
 	//	Version, Script, Nonce string // of the program; a hash; random
 	//
+	//	By() string      // the person who began it, if that was recorded
 	//	Unstick() string // what to do about a run that is stuck, or ""
 	//	ForkedAt() tool.StepPath
 	//	StuckBy(notes []*Dict) bool

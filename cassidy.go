@@ -196,6 +196,9 @@ type Options struct {
 	// somebody allowed, or that was refused. It is kept at 10 MB, with the 10 MB
 	// before beside it. "" keeps none.
 	Audit string
+	// Admit decides on recorded runs, which others may have begun, before they are resumed; see
+	// [host.Options].Admit. Nil admits all.
+	Admit func(ctx context.Context, r host.Recorded) (approved bool, err error)
 	// NoBuiltins leaves out the built-in tools.
 	NoBuiltins bool
 }
@@ -297,7 +300,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 		Sandbox: box, Builtin: inline, Modules: effects, WorkDir: o.WorkDir, Project: o.Dir,
 		Timeout: o.Timeout, Limits: o.Limits, Memory: cmp.Or(o.Memory, config.Limits.Host), Settings: finder.current, FileNames: world.FileNames, Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
 		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Agents: finder.agents, Revoked: finder.revoked,
-		Middleware: o.Middleware, Executor: o.Executor,
+		Middleware: o.Middleware, Executor: o.Executor, Admit: o.Admit,
 		Close: func() error {
 			finder.unwatch()
 			background.Wait()

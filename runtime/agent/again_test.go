@@ -92,7 +92,7 @@ func (s *stage) checkAgain() {
 			s.t.Errorf("%s cannot be resumed: %v", turn.id, err)
 			continue
 		}
-		again := session.Begin(turn.message)
+		again := session.BeginUnled(turn.message)
 		for i, step := range turn.steps {
 			if f := again[step.effect.Func]; f != nil {
 				if err := f(step.effect, step.out, step.failure); err != nil {
@@ -342,7 +342,7 @@ func TestAgainOfWhatCannotBe(t *testing.T) {
 		{"call", &value.Dict{}, value.NewDict("success", true), "expected a decision"},
 	}
 	s := newStage(t, setting{})
-	again := s.session.Begin("do it")
+	again := s.session.BeginUnled("do it")
 	messages := len(s.session.Messages())
 	for _, c := range cases {
 		err := again["agent."+c.name](tool.Effect{Func: "agent." + c.name, Args: c.args}, tool.Outcome{Value: c.out}, nil)

@@ -35,9 +35,9 @@ func (s *Session) Drive(ctx context.Context, message string, recorded []value.Va
 	return t.run(ctx, p)
 }
 
-// Begin begins a turn that nobody leads, and returns the Again of each function
+// BeginUnled begins a turn that nobody leads, and returns the Again of each function
 // of its policy, by name.
-func (s *Session) Begin(message string) map[string]Again {
+func (s *Session) BeginUnled(message string) map[string]Again {
 	ctx := context.WithValue(context.Background(), turnKey{}, s.begin(context.Background(), message))
 	kept := map[string]Again{}
 	for _, m := range Modules() {

@@ -89,6 +89,42 @@ func TestASessionContinuesElsewhere(t *testing.T) {
 	}
 }
 
+// TestBegin checks that a turn which a session begins is executed by whoever resumes its run, once, and that the
+// conversation continues after it.
+func TestBegin(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, setting{store: true, options: agent.Options{Policy: "chat", Tools: []string{}}, replies: play{"1", "2", "3"}})
+	ctx := context.Background()
+	for i, begun := range []bool{false, true, true} {
+		if !begun {
+			if _, err := s.session.Send(ctx, "next"); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		run, err := s.session.Begin(ctx, "next")
+		if want := fmt.Sprintf("run--%d", i+1); run != want || err != nil {
+			t.Fatalf("Begin gave %q, %v, want %q", run, err, want)
+		}
+		if _, err := s.session.Send(ctx, "too early"); value.KindOf(err) != value.Conflict {
+			t.Errorf("Send before the turn gave %v, want a conflict", err)
+		}
+		if _, err := s.session.Begin(ctx, "too early"); value.KindOf(err) != value.Conflict {
+			t.Errorf("Begin before the turn gave %v, want a conflict", err)
+		}
+		result, err := s.Resume(ctx, run)
+		if d, _ := result.Value.(*value.Dict); err != nil || d.Text("answer") != fmt.Sprint(i+1) {
+			t.Errorf("the turn gave %v, %v", result.Value, err)
+		}
+	}
+	if n := len(s.reopened().Messages()); n != 6 {
+		t.Errorf("the conversation has %d messages, want those of three turns", n)
+	}
+	if _, err := s.session.Begin(ctx, " "); value.KindOf(err) != value.Invalid {
+		t.Errorf("an empty message gave %v", err)
+	}
+}
+
 // TestSessionsAtTheSameTime has many Sessions of one ID send messages until each was
 // heard, and loses none.
 func TestSessionsAtTheSameTime(t *testing.T) {

@@ -99,8 +99,8 @@ func TestWhatIsRecordedToResume(t *testing.T) {
 	if err := other.Restore("run--2", second); err != nil {
 		t.Fatal(err)
 	}
-	s.session.Begin("Really?")
-	other.Begin("Really?")
+	s.session.BeginUnled("Really?")
+	other.BeginUnled("Really?")
 	if live, resumed := s.session.State(), other.State(); live != resumed {
 		t.Errorf("the session is\n%s\nwant\n%s", resumed, live)
 	}

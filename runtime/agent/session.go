@@ -176,12 +176,8 @@ func (s *Session) Send(ctx context.Context, text string) (Reply, error) {
 		return Reply{Session: s.id}, err
 	}
 	t := s.begin(ctx, text)
-	if err := s.agent.checkPrice(ctx); err != nil {
-		return t.result, err
-	}
-	p := t.program()
-	var err error
-	if p.Options, err = t.options(); err != nil {
+	p, err := t.recordedProgram(ctx)
+	if err != nil {
 		return t.result, err
 	}
 	r, err := t.run(ctx, p)
@@ -190,6 +186,38 @@ func (s *Session) Send(ctx context.Context, text string) (Reply, error) {
 	}
 	s.settle(ctx, r, err)
 	return *r, err
+}
+
+// Begin records a turn without executing it, and returns the ID of its run, which [host.Host.Resume] or
+// [host.Host.ResumeDue] executes, here or in another process. It fails as [Session.Send] does. The host must have a
+// store.
+func (s *Session) Begin(ctx context.Context, text string) (runID string, err error) {
+	if strings.TrimSpace(text) == "" {
+		return "", value.Errorf(value.Invalid, "begin a turn of session '%s': the message is empty", s.id)
+	}
+	if !s.busy.TryLock() {
+		return "", s.errBusy()
+	}
+	defer s.busy.Unlock()
+	if err := s.admit(ctx); err != nil {
+		return "", err
+	}
+	s.stale = true // the store has the turn
+	p, err := s.begin(ctx, text).recordedProgram(ctx)
+	if err != nil {
+		return "", err
+	}
+	return s.agent.host.BeginProgram(ctx, p)
+}
+
+// recordedProgram returns the program of a turn with the options that are recorded.
+func (t *turn) recordedProgram(ctx context.Context) (p *host.Program, err error) {
+	if err := t.agent.checkPrice(ctx); err != nil {
+		return nil, err
+	}
+	p = t.program()
+	p.Options, err = t.options()
+	return p, err
 }
 
 // begin returns the next turn.

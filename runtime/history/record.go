@@ -87,6 +87,9 @@ type Record interface {
 	Close() error
 }
 
+// Queued is the reason of a parked run that was begun, and that nobody has executed yet.
+const Queued = "queued"
+
 // Interrupted is the reason of a parked run that was stopped and waits for nothing.
 const Interrupted = "interrupted"
 

@@ -45,15 +45,24 @@ type Run struct {
 }
 
 // MarshalJSON returns the run as an object: id, kind, title, state, reason, started,
-// ended, result, project, and version, forked_from, stuck, error and damage if there are any. Times are RFC
+// ended, result, project, and by, version, forked_from, stuck, error and damage if there are any. Times are RFC
 // 3339, null for zero. Values without a JSON form, such as NaN, are written as text. It cannot be
 // unmarshalled.
 func (r Run) MarshalJSON() ([]byte, error) { return []byte(value.FormatJSON(r.Dict(), "")), nil }
+
+// OptionBy is the name in the options of a run for the person who began it.
+const OptionBy = "by"
+
+// By returns the person who began the run, if that was recorded, or "".
+func (r *Run) By() string { return r.Options.Text(OptionBy) }
 
 // Dict returns the object of MarshalJSON.
 func (r *Run) Dict() *value.Dict {
 	d := value.NewDict("id", r.ID, "kind", r.Kind, "title", r.Title, "state", r.State.String(), "reason", r.Reason,
 		"started", timeText(r.Started), "ended", timeText(r.Ended), "result", r.Result, "project", r.Project)
+	if by := r.By(); by != "" {
+		d.Put("by", by)
+	}
 	if r.Version != "" {
 		d.Put("version", r.Version)
 	}
@@ -184,7 +193,7 @@ func (j *Journal) Tenants(ctx context.Context) ([]string, error) {
 
 // answered reports whether a parked run got an answer, waits for nothing, or is damaged.
 func (j *Journal) answered(ctx context.Context, r *Run) (bool, error) {
-	if r.Reason == Interrupted {
+	if r.Reason == Interrupted || r.Reason == Queued {
 		return true, nil
 	}
 	open, lost, err := j.questions(ctx, r.ID)

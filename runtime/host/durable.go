@@ -32,17 +32,27 @@ func (d durable) make(ctx context.Context, c tool.Call, narrow []tool.Rule) (too
 	if err != nil {
 		return gate.Failed(err)
 	}
-	begin := history.Run{ID: d.run, Project: d.host.opts.Project, Kind: CallKind, Title: c.Tool + argsText(c.Args), Args: callArgs(c), Options: d.host.opts.approved(rights.Narrowed(narrow))}
+	begin := d.begins(ctx, c, narrow)
 	log, err := d.journal.Begin(ctx, begin, tool.Script{})
 	if d.run != "" && value.KindOf(err) == value.Conflict {
-		return d.host.continueRun(ctx, d.run, err, func(r *history.Run) bool {
-			return r.Kind == CallKind && callsSame(r.Args, begin.Args) && rights.SameNarrow(r.Options, begin.Options)
-		})
+		return d.host.continueRun(ctx, d.run, err, sameCall(&begin))
 	}
 	if err != nil {
 		return gate.Failed(err)
 	}
 	return d.recorded(ctx, now, log, c, read, false, nil)
+}
+
+// begins returns the run of a call that is about to begin.
+func (d durable) begins(ctx context.Context, c tool.Call, narrow []tool.Rule) history.Run {
+	return history.Run{ID: d.run, Project: d.host.opts.Project, Kind: CallKind, Title: c.Tool + argsText(c.Args), Args: callArgs(c), Options: d.host.recordedOptions(ctx, rights.Narrowed(narrow))}
+}
+
+// sameCall returns a function that reports whether a recorded run is the same call with the same rules.
+func sameCall(begin *history.Run) func(*history.Run) bool {
+	return func(r *history.Run) bool {
+		return r.Kind == CallKind && callsSame(r.Args, begin.Args) && rights.SameNarrow(r.Options, begin.Options)
+	}
 }
 
 // maxRecorded is how long the arguments of a recorded call may be, in bytes. It is also the
@@ -81,16 +91,24 @@ func (d durable) check(ctx context.Context, now *catalog, c tool.Call) (*gate.Re
 // continueRun resumes the run of an ID, if same reports that it is the same call. exists is
 // the error that the run could not be begun.
 func (h *Host) continueRun(ctx context.Context, runID string, exists error, same func(*history.Run) bool) (tool.Result, error) {
+	if err := h.isSame(ctx, runID, exists, same); err != nil {
+		return gate.Failed(err)
+	}
+	return h.Resume(ctx, runID)
+}
+
+// isSame fails if same reports that the run of an ID is another one, or with exists if the run is not there yet.
+func (h *Host) isSame(ctx context.Context, runID string, exists error, same func(*history.Run) bool) error {
 	r, err := h.Recorded(ctx, runID)
 	switch {
 	case value.KindOf(err) == value.NotFound: // another caller is just beginning it
-		return gate.Failed(exists)
+		return exists
 	case err != nil:
-		return gate.Failed(err)
+		return err
 	case !same(&r.Run):
-		return gate.Failed(value.Errorf(value.Conflict, "the run '%s' already exists, for another call: %s", r.ID, r.Title).WithHint("use another run ID"))
+		return value.Errorf(value.Conflict, "the run '%s' already exists, for another call: %s", r.ID, r.Title).WithHint("use another run ID")
 	}
-	return h.Resume(ctx, runID)
+	return nil
 }
 
 // callsSame reports whether two recorded calls are of the same tool with the same arguments.
@@ -194,6 +212,9 @@ func resumeCall(ctx context.Context, h *Host, r Recorded) (tool.Result, error) {
 			return tool.Result{}, waits(r.ID, err)
 		}
 		check = nil
+	}
+	if ctx, err = h.admit(ctx, r.ID); err != nil {
+		return tool.Result{}, err
 	}
 	log, err := j.Resume(ctx, r.ID)
 	if err != nil {

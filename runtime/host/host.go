@@ -151,6 +151,11 @@ type Options struct {
 	// [Recording].Kind. It is called whenever the journal is needed, and must return the
 	// same one each time. Nil records nothing.
 	Journal func() (*history.Journal, error)
+	// Admit is called before a recorded run is resumed, for a store in which others begin runs too. An
+	// error leaves the run as it is. approved reports whether the approval of everything that the program
+	// which began the run may have recorded with it holds here. Admit is called concurrently. Nil admits all
+	// runs, with theirs.
+	Admit func(ctx context.Context, r Recorded) (approved bool, err error)
 	// Project is recorded with each run as the folder of its project, see [history.Run].
 	Project string
 	// Audit is called with each approval and each refusal. The call waits for it, so that

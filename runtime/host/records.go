@@ -12,7 +12,7 @@ import (
 
 // keep sets the record of a run. resumed says that an earlier process may have begun it.
 func (c *catalog) keep(ctx context.Context, r *gate.Run, record history.Record, resumed bool) error {
-	if c.host.opts.resumesApproved(record.Run().Options) {
+	if c.host.opts.resumesApproved(record.Run().Options) && admitsApproval(ctx) {
 		r.Approve = ApproveAll().Approve
 	}
 	tools := &pins{host: c.host, record: record, catalog: c}
@@ -25,6 +25,12 @@ func (c *catalog) keep(ctx context.Context, r *gate.Run, record history.Record, 
 // open sets the record of a program, if it has one. A resumed program gets its script and its
 // arguments from the record.
 func (p *Program) open(ctx context.Context, r *gate.Run, now *catalog, c *tool.Call) error {
+	if p.Resume && p.Record == nil {
+		var err error
+		if ctx, err = now.host.admit(ctx, p.ID); err != nil {
+			return err
+		}
+	}
 	record, err := p.recordOf(ctx, now.host, c.ID)
 	if err != nil || record == nil {
 		return err
@@ -65,7 +71,7 @@ func (p *Program) recordOf(ctx context.Context, h *Host, id string) (history.Rec
 	if p.ID == "" {
 		id = "" // the journal makes up a better one
 	}
-	return opened(j.Begin(ctx, history.Run{ID: id, Project: h.opts.Project, Kind: p.Kind, Session: p.Session, Title: p.Title, Args: p.Args, Options: h.opts.approved(p.Options)}, p.Script))
+	return opened(j.Begin(ctx, history.Run{ID: id, Project: h.opts.Project, Kind: p.Kind, Session: p.Session, Title: p.Title, Args: p.Args, Options: h.recordedOptions(ctx, p.Options)}, p.Script))
 }
 
 // fits fails for a record that cannot be that of the program.

@@ -43,6 +43,7 @@ type machine struct {
 	middleware   []host.Middleware
 	audit        func(tool.Event) error
 	workflow     func(context.Context, toolset.Source, string) (host.Workflow, error)
+	admit        func(context.Context, host.Recorded) (bool, error)
 	revoked      map[string]bool // scripts, by their paths
 	release      int64           // what the pure function out.release returns
 	last         *process
@@ -125,7 +126,7 @@ func (m *machine) process(dies int, after bool) *process {
 			return tool.Answer{Value: m.answer}, nil
 		})
 	}
-	h, err := host.New(&host.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approver: m.approve, Rules: m.rules, Asker: ask, Executor: m.execute, Middleware: m.middleware, Audit: m.audit, Workflow: m.workflow,
+	h, err := host.New(&host.Options{Sandbox: inline(modules), Modules: modules, WorkDir: m.dir, Journal: recordIn(p.j), Approver: m.approve, Rules: m.rules, Asker: ask, Executor: m.execute, Middleware: m.middleware, Audit: m.audit, Workflow: m.workflow, Admit: m.admit,
 		Revoked: func(_ toolset.Source, s *tool.Script) bool { return m.revoked[s.Path] }})
 	if err != nil {
 		m.t.Fatal(err)

@@ -17,34 +17,53 @@ import (
 
 // undo is [operate.Host.UndoRun].
 func (h *Host) undo(ctx context.Context, u operate.Undo) (*operate.Undone, error) {
+	un, p, err := h.undoProgram(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	defer un.past.release()
+	if p == nil {
+		return un.out, nil
+	}
+	_, err = h.RunProgram(ctx, p)
+	return un.out, err
+}
+
+// undoProgram returns the program that undoes a run, which is held until the caller calls release of its past. The
+// program is nil if there is nothing to undo.
+func (h *Host) undoProgram(ctx context.Context, u operate.Undo) (un *undoing, p *Program, err error) {
 	if u.Of != nil {
 		u.Run = u.Of.Run().ID
 	}
 	past, err := pastOf(ctx, h, &u)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer past.release()
+	defer func() {
+		if err != nil {
+			past.release()
+		}
+	}()
 	options := value.NewDict("run", u.Run, "to", u.To.String(), "skip", u.Skip, "begun", time.Now().Unix())
 	if u.Resume {
 		if options, err = h.undoOptions(ctx, u); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	plan, err := past.plan(h, u)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	lasting := value.Map(plan.Lasting, func(s undoStep) operate.UndoneStep { return operate.UndoneStep{StepPath: s.At, What: s.What} })
 	if len(plan.Steps) == 0 && !u.Resume && u.Record == nil {
-		return &operate.Undone{Lasting: lasting}, nil
+		return &undoing{past: past, out: &operate.Undone{Lasting: lasting}}, nil, nil
 	}
-	un := &undoing{host: h, past: past, steps: plan.Steps, begun: options.Int("begun"), skip: u.Skip, out: &operate.Undone{ID: u.ID, Lasting: lasting}}
+	un = &undoing{host: h, past: past, steps: plan.Steps, begun: options.Int("begun"), skip: u.Skip, out: &operate.Undone{ID: u.ID, Lasting: lasting}}
 	kind := UndoKind
 	if u.Of != nil {
 		kind = "" // the journal cannot resume the undo without the run
 	}
-	p := &Program{
+	return un, &Program{
 		Name: "undo of " + u.Run, ID: u.ID,
 		Modules: []tool.Module{{Name: "undo", Funcs: un.rows()}},
 		Recording: Recording{
@@ -52,9 +71,7 @@ func (h *Host) undo(ctx context.Context, u operate.Undo) (*operate.Undone, error
 			Options: options,
 		},
 		instead: instead{run: un.run, named: func(id string) { un.out.ID = id }},
-	}
-	_, err = h.RunProgram(ctx, p)
-	return un.out, err
+	}, nil
 }
 
 // undoOptions returns the options with which an undo began.

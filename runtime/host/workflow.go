@@ -138,10 +138,24 @@ func workflowReason(_ value.Value, err error) string {
 // unknown workflow, with Denied for an untrusted one, and with Invalid for arguments that do
 // not fit.
 func (h *Host) Run(ctx context.Context, workflow string, args *value.Dict, opts ...CallOption) (tool.Result, error) {
-	if err := h.valid(); err != nil {
+	o, err := readOptions(opts)
+	if err != nil {
 		return gate.Failed(err)
 	}
-	o, err := readOptions(opts)
+	p, err := h.programOf(ctx, workflow, args, o)
+	if err != nil {
+		return gate.Failed(err)
+	}
+	out, err := h.RunProgram(ctx, p)
+	if o.run != "" && value.KindOf(err) == value.Conflict {
+		return h.continueRun(ctx, p.ID, err, p.sameWorkflow)
+	}
+	return gate.Result(out, err)
+}
+
+// programOf returns the program that runs a workflow of the source.
+func (h *Host) programOf(ctx context.Context, workflow string, args *value.Dict, o callOptions) (*Program, error) {
+	err := h.valid()
 	if err == nil && h.gate.InCall(ctx) {
 		err = o.inside()
 	}
@@ -152,15 +166,15 @@ func (h *Host) Run(ctx context.Context, workflow string, args *value.Dict, opts 
 		_, err = h.journal()
 	}
 	if err != nil {
-		return gate.Failed(err)
+		return nil, err
 	}
 	w, err := h.workflow(ctx, workflow)
 	if err != nil {
-		return gate.Failed(err)
+		return nil, err
 	}
 	p, err := w.Program(args, h.opts.WorkDir)
 	if err != nil {
-		return gate.Failed(err)
+		return nil, err
 	}
 	if o.narrow != nil {
 		for name, rules := range rights.Narrowed(o.narrow).All() {
@@ -170,14 +184,13 @@ func (h *Host) Run(ctx context.Context, workflow string, args *value.Dict, opts 
 	if o.durable {
 		p.ID, p.Kind, p.Parks = o.run, WorkflowKind, true
 	}
-	out, err := h.RunProgram(ctx, p)
-	if o.run != "" && value.KindOf(err) == value.Conflict {
-		return h.continueRun(ctx, p.ID, err, func(r *history.Run) bool {
-			return r.Kind == WorkflowKind && r.Options.Text(optionWorkflow) == p.Options.Text(optionWorkflow) &&
-				rights.SameNarrow(r.Options, p.Options) && value.Equal(r.Args.OrEmpty(), p.Args.OrEmpty())
-		})
-	}
-	return gate.Result(out, err)
+	return p, nil
+}
+
+// sameWorkflow reports whether a recorded run is one of the same workflow with the same arguments and rules.
+func (p *Program) sameWorkflow(r *history.Run) bool {
+	return r.Kind == WorkflowKind && r.Options.Text(optionWorkflow) == p.Options.Text(optionWorkflow) &&
+		rights.SameNarrow(r.Options, p.Options) && value.Equal(r.Args.OrEmpty(), p.Args.OrEmpty())
 }
 
 // workflow finds a workflow in the source.
