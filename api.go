@@ -44,6 +44,7 @@ type (
 	//	BeginProgram(ctx context.Context, p *host.Program) (runID string, err error)
 	//	BeginUndo(ctx context.Context, runID string) (undoID string, err error)
 	//	Runs(ctx context.Context, f RunFilter) iter.Seq2[Run, error] // the newest first
+	//	CountRuns(ctx context.Context, f RunFilter) (map[RunState]int, error)
 	//	Recorded(ctx context.Context, runID string) (host.Recorded, error)
 	//	Resume(ctx context.Context, runID string) (Result, error)
 	//	Due(ctx context.Context) iter.Seq2[Run, error]               // that Resume can continue now
@@ -235,6 +236,7 @@ type (
 	//	Project string
 	//	Session string // turns of this session
 	//	Prefix  string // with which the ID begins
+	//	Before  string // the ID of a run that began later
 	//	Limit   int    // the newest so many; 0 means all
 	RunFilter = history.Filter
 	// Store keeps the records of runs. journal.Memory and sqlite.Open return one; see

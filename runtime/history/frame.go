@@ -107,6 +107,15 @@ func (h *head) stand(s State, at time.Time) {
 	h.state, h.wake, h.updated, h.stuck = s, time.Time{}, at, ""
 }
 
+// shownWake returns when a parked run continues, or zero for one that waits for neither a time nor an answer:
+// it has the time at which it parked, so that the store finds it.
+func (h *head) shownWake() time.Time {
+	if h.wake.Equal(h.updated) {
+		return time.Time{}
+	}
+	return h.wake
+}
+
 // standing returns the state for the store.
 func (h *head) standing() journal.Standing {
 	return journal.Standing{State: h.state, Wake: h.wake, Updated: h.updated, Stuck: h.stuck}

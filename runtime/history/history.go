@@ -114,7 +114,7 @@ func (j *Journal) history(ctx context.Context, id string) (*history, error) {
 		}
 	}
 	if headErr == nil {
-		h.run.State, h.run.Wake = h.head.state, h.head.wake
+		h.run.State, h.run.Wake = h.head.state, h.head.shownWake()
 	}
 	h.run.Damage = h.damage
 	h.run.stuckAs(&stored.Row)

@@ -28,6 +28,7 @@ type Log struct {
 	lastEvent uint64     // the number of the last event
 
 	mu      sync.Mutex
+	renewed time.Time        // when the lease was renewed
 	steps   map[string]*step // by place
 	earlier []*step          // those of earlier processes, sorted; nil until Inside is called
 	why     error            // why it accepts no more records, or nil
@@ -177,10 +178,26 @@ func (l *Log) Park(ctx context.Context, reason string, wake time.Time) error {
 	wake = wakeTime(wake)
 	r := newRecorder(l.j.store, l.j.clock)
 	r.parked(reason, at, wake)
+	due := wake
+	if reason == Interrupted || reason == Queued || wake.IsZero() && !l.asks() {
+		due = at
+	}
 	return l.finish(addition{kind: runParked, head: func(h *head) {
 		h.stand(Parked, at)
-		h.wake = wake
+		h.wake = due
 	}}, r)
+}
+
+// asks reports whether the run has an open question.
+func (l *Log) asks() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.steps {
+		if s.isOpen() {
+			return true
+		}
+	}
+	return false
 }
 
 // Stick records that nobody can continue the run, since a step differs from its record or its

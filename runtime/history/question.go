@@ -422,8 +422,12 @@ func (j *Journal) requestCancel(ctx context.Context, run string) error {
 	return err
 }
 
-// CancelRequested reports whether somebody has asked to cancel the run.
+// CancelRequested reports whether somebody has asked to cancel the run. It renews the lease of the run if that is
+// time, and fails with Conflict if it was lost.
 func (l *Log) CancelRequested(ctx context.Context) (bool, error) {
+	if err := l.renew(ctx); err != nil {
+		return false, err
+	}
 	list, err := l.j.store.Inbox(ctx, l.num, 0)
 	for _, m := range list {
 		if m.Kind == cancelKind {

@@ -109,7 +109,23 @@ type Filter struct {
 	Kind    string  // of this kind; "" selects any
 	Session string  // turns of this session; "" selects any
 	States  []State // in one of these states; none selects any
+	Before  string  // that began before the run with this ID; "" selects any
 	Limit   int     // at most this many, the newest; 0 means all
+
+	due time.Time // of the parked ones, only those that may be due
+}
+
+// stored returns the filter of the store.
+func (f *Filter) stored(ctx context.Context, j *Journal) (journal.Filter, error) {
+	stored := journal.Filter{Tenant: j.tenant, Prefix: f.Prefix, Project: f.Project, Kind: f.Kind, Session: f.Session, States: f.States, Due: f.due, Limit: f.Limit}
+	if f.Before != "" {
+		row, err := j.store.Find(ctx, j.tenant, f.Before)
+		if row.Num == 0 && err != nil {
+			return stored, err
+		}
+		stored.Before = row.Num
+	}
+	return stored, nil
 }
 
 // Runs yields the runs that a filter selects, the newest first, as of one moment. If
@@ -118,7 +134,11 @@ type Filter struct {
 func (j *Journal) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		_ = j.w.flush() // if that fails, stored records can still be read
-		stored := journal.Filter{Tenant: j.tenant, Prefix: f.Prefix, Project: f.Project, Kind: f.Kind, Session: f.Session, States: f.States, Limit: f.Limit}
+		stored, err := f.stored(ctx, j)
+		if err != nil {
+			yield(Run{}, err)
+			return
+		}
 		if slices.Contains(f.States, Stuck) { // some are stuck only for this version
 			stored.States, stored.Limit = append([]State{Running, Parked}, f.States...), 0
 		}
@@ -139,6 +159,17 @@ func (j *Journal) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
 	}
 }
 
+// Count returns how many runs a filter selects in each state, without Limit. It counts a run that is stuck only for
+// this version in its state in the store.
+func (j *Journal) Count(ctx context.Context, f Filter) (map[State]int, error) {
+	_ = j.w.flush() // if that fails, stored records can still be read
+	stored, err := f.stored(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	return j.store.Count(ctx, stored)
+}
+
 // Run returns a run. It fails with NotFound if there is no run with that ID. Unreadable
 // parts are reported in its Damage.
 func (j *Journal) Run(ctx context.Context, id string) (Run, error) {
@@ -154,8 +185,13 @@ func (j *Journal) Run(ctx context.Context, id string) (Run, error) {
 // even if it has open questions: its parallel work was stopped too. If its record is damaged,
 // it is yielded as well: the attempt to resume it reports the damage, and marks it as [Stuck].
 func (j *Journal) Due(ctx context.Context, now time.Time) iter.Seq2[Run, error] {
+	return j.due(ctx, "", now)
+}
+
+// due is Due for the runs of a project, or of all for "".
+func (j *Journal) due(ctx context.Context, project string, now time.Time) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		for r, err := range j.Runs(ctx, Filter{States: []State{Parked}}) {
+		for r, err := range j.Runs(ctx, Filter{States: []State{Parked}, Project: project, due: now}) {
 			due := err == nil && (r.Damage != nil || !r.Wake.IsZero() && !now.Before(r.Wake))
 			if err == nil && !due {
 				due, err = j.answered(ctx, &r)
@@ -170,13 +206,18 @@ func (j *Journal) Due(ctx context.Context, now time.Time) iter.Seq2[Run, error] 
 // Resumable yields the runs that can be resumed now: those of Due, and then those whose
 // process died.
 func (j *Journal) Resumable(ctx context.Context, now time.Time) iter.Seq2[Run, error] {
+	return j.ResumableIn(ctx, "", now)
+}
+
+// ResumableIn is Resumable for the runs of a project, or of all for "".
+func (j *Journal) ResumableIn(ctx context.Context, project string, now time.Time) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		for r, err := range j.Due(ctx, now) {
+		for r, err := range j.due(ctx, project, now) {
 			if !yield(r, err) {
 				return
 			}
 		}
-		for r, err := range j.Runs(ctx, Filter{States: []State{Running}}) {
+		for r, err := range j.Runs(ctx, Filter{States: []State{Running}, Project: project}) {
 			if (err != nil || !j.Held(r.ID)) && !yield(r, err) {
 				return
 			}
@@ -233,7 +274,7 @@ func (j *Journal) decodeRun(row *journal.Row) Run {
 		run.Damage = damaged(run.ID, "its progress", headErr)
 		return run
 	}
-	run.State, run.Wake = h.state, h.wake
+	run.State, run.Wake = h.state, h.shownWake()
 	if err == nil {
 		err = begun.agrees(row)
 		run.ID = value.Clean(row.ID, 80) // the ID in the store

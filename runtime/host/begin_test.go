@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -169,5 +170,39 @@ func testAdmit(t *testing.T, on keeper) {
 	}
 	if m.sent["x"] != 1 {
 		t.Errorf("sent %d times, want once, by the run that is approved here", m.sent["x"])
+	}
+}
+
+// TestDueOfAProject checks that a host resumes the runs of its own project only, whose folder it has.
+func TestDueOfAProject(t *testing.T) {
+	t.Parallel()
+	j := history.Open(journal.Memory(), nil)
+	t.Cleanup(func() { j.Close() })
+	at := func(project string) *rig {
+		r := newRig(t, func(o *host.Options) { o.Journal, o.Project = recordIn(j), project })
+		r.add("one.star", "def one():\n    \"One.\"\n    return 1\n\ntool(one)\n", nil)
+		return r
+	}
+	a, b, all := at("/a"), at("/b"), at("")
+	for _, r := range []*rig{a, b} {
+		if _, err := r.BeginCall(t.Context(), tool.Call{Tool: "one"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for r, want := range map[*rig][]string{a: {"/a"}, b: {"/b"}, all: {"/a", "/b"}} {
+		var got []string
+		for run, err := range r.Due(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, run.Project)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("due are the runs of %q, want %q", got, want)
+		}
+	}
+	n, err := a.CountRuns(t.Context(), history.Filter{})
+	if err != nil || !maps.Equal(n, map[history.State]int{history.Parked: 2}) {
+		t.Errorf("CountRuns gave %v, %v", n, err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// Due yields the runs that [Host.Resume] can continue now, the newest first. These are the
-// parked runs that have slept long enough, have got an answer, were interrupted, or wait for
+// Due yields the runs of the host's project (Options.Project; of all, if that is "") that [Host.Resume] can continue
+// now, the newest first. These are the parked runs that were begun ([Host.Begin]), have slept long enough, have got an answer, were interrupted, or wait for
 // something that may be available again; then follow the runs whose process died. Runs that
 // this or another process executes are left out, and those that are stuck. If Resume fails, as
 // for an unavailable tool, the run stays due.
@@ -18,7 +18,19 @@ import (
 // The loop may call Resume; [Host.ResumeDue] does so for a server. Due fails with kind
 // Invalid if the host has no store.
 func (h *Host) Due(ctx context.Context) iter.Seq2[history.Run, error] {
-	return fromJournal(h, func(j *history.Journal) iter.Seq2[history.Run, error] { return j.Resumable(ctx, h.opts.Clock()) })
+	return fromJournal(h, func(j *history.Journal) iter.Seq2[history.Run, error] {
+		return j.ResumableIn(ctx, h.opts.Project, h.opts.Clock())
+	})
+}
+
+// CountRuns returns how many recorded runs a filter selects in each state, without its Limit. It fails with kind
+// Invalid if the host has no store.
+func (h *Host) CountRuns(ctx context.Context, f history.Filter) (map[history.State]int, error) {
+	j, err := h.journal()
+	if err != nil {
+		return nil, err
+	}
+	return j.Count(ctx, f)
 }
 
 // ResumeDue resumes the runs that are due, see [Host.Due], each in its own goroutine: now,

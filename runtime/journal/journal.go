@@ -35,6 +35,8 @@ type Store interface {
 	// row whose columns are lost has no Kind; it is yielded only if the filter has no
 	// Prefix, Project, Kind, Session or States.
 	List(ctx context.Context, f Filter) iter.Seq2[Row, error]
+	// Count returns how many runs a filter selects in each state, without Limit.
+	Count(ctx context.Context, f Filter) (map[State]int, error)
 	// Tenants returns the tenants that have runs in some states, in byte order; without
 	// states, those that have any run. If a part cannot be read, the others come with
 	// an error.
@@ -166,12 +168,16 @@ type Filter struct {
 	Kind    string  // of this kind; "" selects any
 	Session string  // turns of this session; "" selects any
 	States  []State // in one of these states; none selects any
-	Limit   int     // at most this many; 0 or less means all
+	Before  int64   // whose Num is smaller; 0 selects any
+	// Due selects, of the parked runs, those that can continue at this time: whose Wake has come, or whose inbox has a
+	// message that nobody has taken. Zero selects all.
+	Due   time.Time
+	Limit int // at most this many; 0 or less means all
 }
 
-// Selects reports whether a filter selects a row. Limit is ignored.
+// Selects reports whether a filter selects a row. Due and Limit are ignored.
 func (f *Filter) Selects(r *Row) bool {
-	return f.Tenant == r.Tenant && strings.HasPrefix(r.ID, f.Prefix) && (f.Project == "" || f.Project == r.Project) &&
+	return (f.Before == 0 || r.Num < f.Before) && f.Tenant == r.Tenant && strings.HasPrefix(r.ID, f.Prefix) && (f.Project == "" || f.Project == r.Project) &&
 		(f.Kind == "" || f.Kind == r.Kind) && (f.Session == "" || f.Session == r.Session) && (len(f.States) == 0 || slices.Contains(f.States, r.State))
 }
 

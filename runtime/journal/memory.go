@@ -192,6 +192,31 @@ func (s *memory) List(ctx context.Context, f Filter) iter.Seq2[Row, error] {
 	}
 }
 
+func (s *memory) Count(ctx context.Context, f Filter) (map[State]int, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	n := map[State]int{}
+	for _, r := range s.runs {
+		if f.Selects(&r.row) && r.mayBeDue(&f) {
+			n[r.row.State]++
+		}
+	}
+	return n, nil
+}
+
+// mayBeDue reports whether Filter.Due selects the run.
+func (r *memoryRun) mayBeDue(f *Filter) bool {
+	if f.Due.IsZero() || r.row.State != Parked || !r.row.Wake.IsZero() && !r.row.Wake.After(f.Due) {
+		return true
+	}
+	return slices.ContainsFunc(r.inbox, func(m Message) bool {
+		_, taken := r.taken[slot{m.Kind, m.Key}]
+		return !taken
+	})
+}
+
 func (s *memory) Tenants(ctx context.Context, states ...State) ([]string, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -214,7 +239,7 @@ func (s *memory) list(ctx context.Context, f Filter) ([]Row, error) {
 	var rows []Row
 	for _, num := range slices.Backward(slices.Sorted(maps.Keys(s.runs))) {
 		r := s.runs[num]
-		if !f.Selects(&r.row) {
+		if !f.Selects(&r.row) || !r.mayBeDue(&f) {
 			continue
 		}
 		row := r.copyRow()

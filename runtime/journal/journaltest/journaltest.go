@@ -34,6 +34,7 @@ func Run(t *testing.T, open Opener, again func(t *testing.T, s journal.Store) jo
 		{"Copies", s.testCopies},
 		{"Find", s.testFind},
 		{"List", s.testList},
+		{"Due", s.testDue},
 		{"ListStop", s.testListStop},
 		{"Tenants", s.testTenants},
 		{"Load", s.testLoad},

@@ -3,8 +3,11 @@ package journaltest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -63,10 +66,67 @@ func (s *suite) testList(t *testing.T) {
 		{journal.Filter{Prefix: "o", Tenant: "t"}, "other"},
 		{journal.Filter{Prefix: "othe", Tenant: "t", States: []journal.State{journal.Running, journal.Parked}}, "other"},
 		{journal.Filter{Session: "s", Tenant: "t"}, "other"},
+		{journal.Filter{Before: y.Num}, "z"},
+		{journal.Filter{Before: y.Num + 1, Kind: "chat"}, "y"},
+		{journal.Filter{Before: 1 << 40, Limit: 1}, "v"},
 	} {
 		if got := ids(t, b, c.filter); got != c.want {
 			t.Errorf("List(%+v) = %q, want %q", c.filter, got, c.want)
 		}
+	}
+}
+
+// testDue checks which parked runs are selected as due, and that all are counted.
+func (s *suite) testDue(t *testing.T) {
+	ctx, now := context.Background(), moment()
+	a, b := s.both(t)
+	nums := map[string]int64{}
+	for id, wake := range map[string]time.Time{"never": {}, "past": now.Add(-time.Second), "now": now, "later": now.Add(time.Second), "told": {}, "took": {}, "more": {}} {
+		r := row("", id)
+		r.State, r.Wake, r.Updated = journal.Parked, wake, now
+		nums[id] = add(t, a, r)
+	}
+	running := row("", "running")
+	running.State = journal.Running
+	add(t, a, running)
+	send := func(id, key string) {
+		_, err := a.Send(ctx, nums[id], journal.Message{Kind: "answer", Key: key})
+		check(t, err)
+	}
+	take := func(id, key string) {
+		_, _, err := a.Take(ctx, nums[id], "answer", key)
+		check(t, err)
+	}
+	send("told", "1")
+	send("told", "1") // a correction
+	send("took", "1")
+	take("took", "1")
+	send("more", "1")
+	take("more", "1")
+	send("more", "2")
+	for _, c := range []struct {
+		filter journal.Filter
+		want   []string
+	}{
+		{journal.Filter{Due: now, States: []journal.State{journal.Parked}}, []string{"more", "now", "past", "told"}},
+		{journal.Filter{Due: now}, []string{"more", "now", "past", "running", "told"}},
+		{journal.Filter{Due: now.Add(time.Second), States: []journal.State{journal.Parked}}, []string{"later", "more", "now", "past", "told"}},
+		{journal.Filter{Due: now, Prefix: "n"}, []string{"now"}},
+		{journal.Filter{Due: now, Tenant: "t"}, nil},
+	} {
+		got := strings.Fields(ids(t, b, c.filter))
+		if slices.Sort(got); !slices.Equal(got, c.want) {
+			t.Errorf("List(%+v) = %q, want %q", c.filter, got, c.want)
+		}
+		n, err := b.Count(ctx, c.filter)
+		check(t, err)
+		if total := n[journal.Parked] + n[journal.Running]; total != len(c.want) || len(n) > 2 {
+			t.Errorf("Count(%+v) = %v, want %d", c.filter, n, len(c.want))
+		}
+	}
+	n, err := b.Count(ctx, journal.Filter{Limit: 1})
+	if check(t, err); !maps.Equal(n, map[journal.State]int{journal.Parked: 7, journal.Running: 1}) {
+		t.Errorf("Count = %v", n)
 	}
 }
 

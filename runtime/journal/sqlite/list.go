@@ -148,14 +148,40 @@ func (l *listing) nums() (list []int64, err error) {
 
 // all reports whether the filter selects all runs of its tenant.
 func (l *listing) all() bool {
-	return l.filter.Prefix == "" && l.filter.Project == "" && l.filter.Kind == "" && l.filter.Session == "" && len(l.filter.States) == 0
+	return l.filter.Due.IsZero() && l.filter.Before == 0 && l.filter.Prefix == "" && l.filter.Project == "" && l.filter.Kind == "" && l.filter.Session == "" && len(l.filter.States) == 0
 }
 
 // filterQuery returns the query for the numbers of the runs that a filter
 // selects, and its arguments but for the limit. It asks for each state by
 // itself, so that an index yields the runs in order.
 func filterQuery(f *journal.Filter) (query string, args []any) {
-	one, of := "SELECT num FROM runs WHERE tenant = ?", []any{f.Tenant}
+	where, of := filterClause(f)
+	one := "SELECT num FROM runs WHERE " + where
+	states := slices.Compact(slices.Sorted(slices.Values(f.States)))
+	if len(states) == 0 {
+		return one + " ORDER BY num DESC LIMIT ?", of
+	}
+	var parts []string
+	for _, s := range states {
+		parts = append(parts, one+" AND state = ?")
+		args = append(append(args, of...), int64(s))
+	}
+	return strings.Join(parts, " UNION ALL ") + " ORDER BY num DESC LIMIT ?", args
+}
+
+// untaken is a run that has a message which nobody has taken.
+const untaken = `EXISTS (SELECT 1 FROM inbox i WHERE i.num = runs.num AND i.takes IS NULL AND
+	NOT EXISTS (SELECT 1 FROM inbox t WHERE t.num = i.num AND t.kind = i.kind AND t.key = i.key AND t.takes IS NOT NULL))`
+
+// filterClause returns the condition of a filter but for its states, and its arguments.
+func filterClause(f *journal.Filter) (one string, of []any) {
+	one, of = "tenant = ?", []any{f.Tenant}
+	if f.Before > 0 {
+		one, of = one+" AND num < ?", append(of, f.Before)
+	}
+	if !f.Due.IsZero() {
+		one, of = one+" AND (state <> ? OR wake > 0 AND wake <= ? OR "+untaken+")", append(of, int64(journal.Parked), f.Due.UnixMicro())
+	}
 	if f.Prefix != "" { // the letters of IDs are smaller than {
 		one, of = one+" AND id >= ? AND id < ?", append(of, f.Prefix, f.Prefix+"{")
 	}
@@ -168,16 +194,39 @@ func filterQuery(f *journal.Filter) (query string, args []any) {
 	if f.Session != "" {
 		one, of = one+" AND session = ? AND session <> ''", append(of, f.Session)
 	}
-	states := slices.Compact(slices.Sorted(slices.Values(f.States)))
-	if len(states) == 0 {
-		return one + " ORDER BY num DESC LIMIT ?", of
+	return one, of
+}
+
+// Count counts the runs that a filter selects, see [journal.Store].
+func (s *Store) Count(ctx context.Context, f journal.Filter) (n map[journal.State]int, err error) {
+	where, args := filterClause(&f)
+	if len(f.States) > 0 {
+		where += " AND state IN (?" + strings.Repeat(", ?", len(f.States)-1) + ")"
 	}
-	var parts []string
-	for _, s := range states {
-		parts = append(parts, one+" AND state = ?")
-		args = append(append(args, of...), int64(s))
+	for _, state := range f.States {
+		args = append(args, int64(state))
 	}
-	return strings.Join(parts, " UNION ALL ") + " ORDER BY num DESC LIMIT ?", args
+	n = map[journal.State]int{}
+	err = s.read(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, "SELECT state, count(*) FROM runs WHERE "+where+" GROUP BY state", args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var state int64
+			var count int
+			if err := rows.Scan(&state, &count); err != nil {
+				return err
+			}
+			n[journal.State(state)] = count
+		}
+		return rows.Err()
+	})
+	if err == nil {
+		err = s.damage
+	}
+	return n, err
 }
 
 // selects reports whether the filter selects a row. A row without columns is selected

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 )
@@ -34,6 +35,7 @@ func TestPlans(t *testing.T) {
 		{filtered(journal.Filter{Kind: "x"}), []string{"SCAN runs", "(tenant=?)", "USE TEMP B-TREE"}},
 		{filtered(journal.Filter{Prefix: "x"}), []string{"SCAN runs", "(tenant=?)"}},
 		{filtered(journal.Filter{Session: "s"}), []string{"SCAN runs", "(tenant=?)", "USE TEMP B-TREE"}},
+		{filtered(journal.Filter{Due: time.Now(), States: []journal.State{journal.Parked}}), []string{"SCAN runs", "SCAN i", "SCAN t", "(tenant=?)"}},
 		{query{rowQuery, []any{1}}, []string{"SCAN r", "SCAN h", "SCAN frames", "USE TEMP B-TREE"}},
 		{query{lastQuery, []any{1, "k", "q"}}, []string{"SCAN inbox", "USE TEMP B-TREE"}},
 		{query{existsQuery, []any{1}}, []string{"SCAN runs", "SCAN heads"}},

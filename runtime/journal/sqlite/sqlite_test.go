@@ -60,6 +60,10 @@ func (p *pair) List(ctx context.Context, f journal.Filter) iter.Seq2[journal.Row
 	return p.next().List(ctx, f)
 }
 
+func (p *pair) Count(ctx context.Context, f journal.Filter) (map[journal.State]int, error) {
+	return p.next().Count(ctx, f)
+}
+
 func (p *pair) Tenants(ctx context.Context, states ...journal.State) ([]string, error) {
 	return p.next().Tenants(ctx, states...)
 }

@@ -59,7 +59,8 @@ type Runs struct {
 type Run struct {
 	ID      string
 	Stopped *Stop
-	// Wanted reports whether another process wants it cancelled.
+	// Wanted reports whether another process wants it cancelled. It fails with kind Conflict if this process may not
+	// execute it any longer.
 	Wanted func(ctx context.Context) (bool, error)
 	cancel context.CancelCauseFunc
 }
@@ -143,8 +144,11 @@ func (x *Runs) follow(end <-chan struct{}) {
 		case <-tick.C:
 		}
 		for _, r := range x.all() {
-			if wanted, err := r.Wanted(context.Background()); err == nil && wanted {
+			switch wanted, err := r.Wanted(context.Background()); {
+			case err == nil && wanted:
 				r.stop(cancelled, ErrCancelled)
+			case err != nil && value.KindOf(err) == value.Conflict: // another process executes it
+				r.stop(interrupted, err)
 			}
 		}
 	}

@@ -1,0 +1,37 @@
+package history
+
+import (
+	"context"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// renewEvery is the time between two renewals of a lease. A store whose leases expire must give them several times
+// as long.
+const renewEvery = 5 * time.Second
+
+// A process that was stopped for long, or that cannot reach the store, can lose its lease while it executes a run. If
+// another one has gone on with the run, frames with the next numbers exist: whatever the first one tries to record then
+// fails with Conflict, so it carries out no effect that must be recorded first. It notices the loss by the renewal too,
+// and closes its log.
+
+// renew renews the lease of a log if that is time. If the lease was lost, renew closes the log and fails with Conflict.
+func (l *Log) renew(ctx context.Context) error {
+	l.mu.Lock()
+	lease, why := l.lease, l.why
+	due := lease != nil && why == nil && time.Since(l.renewed) >= renewEvery
+	if due {
+		l.renewed = time.Now()
+	}
+	l.mu.Unlock()
+	if !due {
+		return nil
+	}
+	err := lease.Renew(ctx)
+	if err != nil && value.KindOf(err) == value.Conflict {
+		l.shut(err)
+		return err
+	}
+	return nil // the store cannot be reached now: the next record says so
+}
