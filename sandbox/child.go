@@ -351,6 +351,7 @@ func (c *child) exitError(state *os.ProcessState, stderr string) error {
 	case state != nil && forbiddenCall(state):
 		return &broken{value.Errorf(value.Security, "the tool's worker made a forbidden system call")}
 	case strings.Contains(stderr, "out of memory"), strings.Contains(stderr, "cannot allocate memory"),
+		strings.Contains(stderr, "mustMalloc"), // of libc, in a program that links SQLite
 		// To ask for more than there are addresses is a panic and not an error.
 		strings.HasPrefix(stderr, "panic: runtime error: makeslice: "), strings.HasPrefix(stderr, "panic: runtime error: growslice: "):
 		return memoryError(c.memory)
