@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -33,9 +34,11 @@ func TestCases(t *testing.T) {
 			c := exec.CommandContext(ctx, python, "repro.py")
 			c.Dir = filepath.Dir(script)
 			c.Env = append(os.Environ(), "CASSIDY="+program, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "TMPDIR="+t.TempDir(), "PYTHONDONTWRITEBYTECODE=1")
-			out, err := c.CombinedOutput()
+			var messages bytes.Buffer // also of its servers, whose clients leave when they like
+			c.Stderr = &messages
+			out, err := c.Output()
 			if err != nil || !strings.HasPrefix(string(out), "OK") {
-				t.Errorf("%v: %.2000s", err, out)
+				t.Errorf("%v: %.2000s%.2000s", err, out, messages.String())
 			}
 		})
 	}

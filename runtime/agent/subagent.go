@@ -23,8 +23,14 @@ import (
 // result, Models opens the model "" for an agent that has no model of its own. Register fails if the
 // host has a tool of that name.
 func Register(h *host.Host, options func() (*Options, error)) error {
+	return RegisterWithin(h, func(context.Context) (*Options, error) { return options() })
+}
+
+// RegisterWithin is Register for a host that executes runs with different options: options gets the context of the
+// call, which has the values of the context in which the run was begun or resumed.
+func RegisterWithin(h *host.Host, options func(ctx context.Context) (*Options, error)) error {
 	return h.Register(functions.AgentTool(), func(ctx context.Context, args *value.Dict) (value.Value, error) {
-		o, err := options()
+		o, err := options(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -31,7 +31,12 @@ func Opener(a *app.App, h *host.Host, parks bool, raised agent.Options) agent.Op
 		if o.Model, err = a.Models().Open(ctx, h, s.Model, s.Format == decision.Native); err != nil {
 			return nil, err
 		}
-		a.Model, a.Patience = s.Model, cmp.Or(idle, s.Idle)
+		state := app.RunStateOf(ctx)
+		if state == nil {
+			a.Model, a.Patience = s.Model, cmp.Or(idle, s.Idle)
+		} else {
+			state.Model, state.Patience = s.Model, cmp.Or(idle, s.Idle)
+		}
 		if _, err := fillProject(ctx, a, h, o, "none"); err != nil {
 			return nil, err
 		}
@@ -39,6 +44,10 @@ func Opener(a *app.App, h *host.Host, parks bool, raised agent.Options) agent.Op
 			o.Skills = nil
 		}
 		s.Apply(o)
+		if state != nil {
+			state.Agent = func(context.Context) (*agent.Options, error) { own := *o; return &own, nil }
+			return o, nil
+		}
 		registerTools(a, h, o)
 		calls.ReportUntrusted(a, h.List())
 		return o, nil
@@ -49,14 +58,59 @@ func Opener(a *app.App, h *host.Host, parks bool, raised agent.Options) agent.Op
 // options are recorded with its run: they get the agents that it can start by their names, or have
 // them as they were when the run began, and its hooks, see [PutHooks].
 func Register(ctx context.Context, a *app.App, h *host.Host, parks bool, options *value.Dict) error {
-	recorded, err := recordAgents(a, h, options)
+	open, err := ofWorkflow(ctx, a, h, parks, options)
 	if err != nil {
 		return err
 	}
-	err = agent.Register(h, func() (*agent.Options, error) {
-		o := &agent.Options{NoParking: !parks, Idle: cmp.Or(a.Patience, app.ModelTimeout)}
-		m, failure := a.Models().Open(ctx, h, a.Model, false)
-		if failure != nil && a.Model != "" {
+	if err = agent.Register(h, func() (*agent.Options, error) { return open(ctx) }); err != nil {
+		a.Warn("the built-in tool agent is unavailable: %v", err) // a tool of the project or the user has the name
+	}
+	return nil
+}
+
+// RegisterWithin registers the tools that agents and workflows call on a host that executes several runs, each with
+// the [app.RunState] of its context.
+func RegisterWithin(a *app.App, h *host.Host) {
+	err := agent.RegisterWithin(h, func(ctx context.Context) (*agent.Options, error) {
+		state := app.RunStateOf(ctx)
+		if state == nil || state.Agent == nil {
+			return nil, value.Errorf(value.Invalid, "only agents and workflows can call this tool")
+		}
+		return state.Agent(ctx)
+	})
+	if err != nil {
+		a.Warn("the built-in tool agent is unavailable: %v", err) // a tool of the project or the user has the name
+	}
+	if err := registerTodo(h); err != nil {
+		a.Warn("the built-in tool %s is unavailable: %v", TodoTool, err)
+	}
+	if err := agent.RegisterCode(h); err != nil {
+		a.Warn("the built-in tool execute_code is unavailable: %v", err)
+	}
+}
+
+// OfWorkflow sets the state of a run of a workflow with these recorded options.
+func OfWorkflow(ctx context.Context, a *app.App, h *host.Host, options *value.Dict) (err error) {
+	state := app.RunStateOf(ctx)
+	state.Model = options.Text("model")
+	state.Agent, err = ofWorkflow(ctx, a, h, true, options)
+	return err
+}
+
+// ofWorkflow returns a function that returns the options of the agents that a workflow calls: see [Register].
+func ofWorkflow(ctx context.Context, a *app.App, h *host.Host, parks bool, options *value.Dict) (func(context.Context) (*agent.Options, error), error) {
+	recorded, err := recordAgents(a, h, options)
+	if err != nil {
+		return nil, err
+	}
+	name, patience := a.Model, a.Patience
+	if state := app.RunStateOf(ctx); state != nil {
+		name, patience = state.Model, state.Patience
+	}
+	return func(ctx context.Context) (*agent.Options, error) {
+		o := &agent.Options{NoParking: !parks, Idle: cmp.Or(patience, app.ModelTimeout)}
+		m, failure := a.Models().Open(ctx, h, name, false)
+		if failure != nil && name != "" {
 			return nil, failure
 		}
 		var err error
@@ -69,11 +123,7 @@ func Register(ctx context.Context, a *app.App, h *host.Host, parks bool, options
 			o.Model, o.Models = nil, failsWithoutName(o.Models, failure)
 		}
 		return o, err
-	})
-	if err != nil {
-		a.Warn("the built-in tool agent is unavailable: %v", err) // a tool of the project or the user has the name
-	}
-	return nil
+	}, nil
 }
 
 // failsWithoutName returns a function that opens models by their names, as open does. It fails for

@@ -33,11 +33,13 @@ func TaskCommand(a *app.App) *cli.Command {
 			"A tool that can run commands or send data asks for approval before it runs. A tool that can only write files asks before its changes are written. To answer yes to all: --yes. To answer no to all: --deny.\n" +
 			"If approval or an answer is needed, but there is no terminal, the run is parked. It waits until you answer with\n" +
 			"cassidy runs answer ID.\n" +
+			"With --detach, the run is recorded, and cassidy worker or cassidy serve executes it.\n" +
 			"With --json, each line on standard output is an event. The last line is the event run_end, which has the result.",
 		Flags: append(Flags("auto", "task", "minimal", app.ModelTimeout),
 			&cli.StringSliceFlag{Name: "attach", Usage: "send `FILE` with the task: an image (PNG, JPEG, GIF, WebP), a PDF or a text file; or the https:// address of an image or a PDF"},
 			&cli.StringFlag{Name: "schema", Usage: "have the model answer with a JSON value that matches the JSON Schema in `FILE`"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "check the task, the tools, the model and the policy, but call no model and no tool"}),
+			&cli.BoolFlag{Name: "dry-run", Usage: "check the task, the tools, the model and the policy, but call no model and no tool"},
+			app.DetachFlag()),
 		Action: c.Recording(c.Parking(c.runTask)),
 	}
 }
@@ -91,6 +93,9 @@ func (c *command) runTask(ctx *cli.Context, h *host.Host) error {
 		return err
 	}
 	WarnOverhead(c.App, s)
+	if app.Detaches(ctx) {
+		return c.Detached(s.Begin(ctx.Context, text))
+	}
 	stop := calls.ShowRun(c.App, h, s.NextRun(), calls.RunLines(c.App, s.NextRun()))
 	r, err := s.Send(ctx.Context, text)
 	stop() // all events are shown before the end

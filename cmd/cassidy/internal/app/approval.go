@@ -54,6 +54,9 @@ func (a *App) setApprover(ctx *cli.Context) (err error) {
 // Parking is like [App.Asking], but without a terminal a run waits for answers.
 func (a *App) Parking(do func(ctx *cli.Context, h *host.Host) error) cli.ActionFunc {
 	return func(ctx *cli.Context) error {
+		if err := checkDetach(ctx); err != nil {
+			return err
+		}
 		if err := a.setApprover(ctx); err != nil {
 			return err
 		}
@@ -73,13 +76,17 @@ func (a *App) Recording(do cli.ActionFunc) cli.ActionFunc {
 	}
 }
 
-// AskedModel opens the model for scripts: that of --model, or else the default.
+// AskedModel opens the model for scripts: that of the run in the context or of --model, or else the default.
 func (a *App) AskedModel(ctx context.Context, h *host.Host) (model.Model, error) {
-	m, err := a.Models().Open(ctx, h, a.Model, false)
+	name, patience := a.Model, a.Patience
+	if s := RunStateOf(ctx); s != nil {
+		name, patience = s.Model, s.Patience
+	}
+	m, err := a.Models().Open(ctx, h, name, false)
 	if err != nil {
 		return nil, err
 	}
-	return model.WithIdleTimeout(m, cmp.Or(a.Patience, ModelTimeout)), nil
+	return model.WithIdleTimeout(m, cmp.Or(patience, ModelTimeout)), nil
 }
 
 // Models returns the opener of models.

@@ -28,20 +28,31 @@ func (a *App) Open() (h *host.Host, done func(), err error) { return a.open(fals
 func (a *App) OpenBare() (h *host.Host, done func(), err error) { return a.open(true) }
 
 func (a *App) open(bare bool) (h *host.Host, done func(), err error) {
+	if _, _, err := a.WorkProject(); err != nil {
+		return nil, nil, err
+	}
+	r, closeRuntime, err := a.NewRuntime()
+	if err != nil {
+		return nil, nil, err
+	}
+	h, endServers, err := a.OpenOn(r, bare)
+	if err != nil {
+		return nil, nil, errors.Join(err, closeRuntime())
+	}
+	return h, func() {
+		_ = closeRuntime() // all records are written already
+		endServers()
+	}, nil
+}
+
+// OpenOn opens a host of a runtime on the working folder, or one without the project. The runtime closes it; call
+// endServers after that.
+func (a *App) OpenOn(r *cassidy.Runtime, bare bool) (h *host.Host, endServers func(), err error) {
 	dir, root, err := a.WorkProject()
 	if err != nil {
 		return nil, nil, err
 	}
 	root = cmp.Or(root, dir)
-	r, closeRuntime, err := a.NewRuntime()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, closeRuntime())
-		}
-	}()
 	asked := agent.ModelModule(func(ctx context.Context) (model.Model, error) { return a.AskedModel(ctx, h) })
 	src := cassidy.Dir(root)
 	if bare {
@@ -57,17 +68,13 @@ func (a *App) open(bare bool) (h *host.Host, done func(), err error) {
 	}
 	if a.trustOnce {
 		if err := a.reportTrustedOnce(h, root); err != nil {
-			return nil, nil, err
+			return nil, nil, errors.Join(err, h.Close())
 		}
 	}
 	if bare {
-		return h, func() { _ = closeRuntime() }, nil
+		return h, func() {}, nil
 	}
-	endServers := a.attachServers(h, root)
-	return h, func() {
-		_ = closeRuntime() // all records are written already
-		endServers()
-	}, nil
+	return h, a.attachServers(h, root), nil
 }
 
 // OpenIn opens a host of a runtime for another folder, o.Dir, with the tools of the project and of

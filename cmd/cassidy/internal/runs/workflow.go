@@ -45,12 +45,14 @@ func RunCommand(a *app.App) *cli.Command {
 			"The result goes to standard output. Messages go to standard error.\n" +
 			"A tool that can run commands or send data asks for approval before it runs. A tool that can only write files asks before its changes are written. To answer yes to all: --yes. To answer no to all: --deny.\n" +
 			"If approval or an answer is needed, but there is no terminal, the run is parked. It waits until you answer with cassidy runs answer ID.\n" +
+			"With --detach, the run is recorded, and cassidy worker or cassidy serve executes it.\n" +
 			"With --json, each line on standard output is an event. The last line is the event run_end, which has the result.",
 		Flags: append(slices.Concat(approve.Flags(), agents.CeilingFlags(), agents.RequestFlags(), calls.TraceFlags(), calls.ResultFlags(c.App)),
 			&cli.StringFlag{Name: "input", Usage: "pass all arguments as a `JSON` object; @FILE reads the object from FILE, and - from standard input"},
 			&cli.StringFlag{Name: "model", Usage: "if the workflow or a tool calls model.ask, ask `MODEL`: " + models.Choices, DefaultText: models.Default},
 			agents.HooksFlag(),
-			&cli.StringFlag{Name: "run-id", Usage: "record the run under `ID`"}),
+			&cli.StringFlag{Name: "run-id", Usage: "record the run under `ID`"},
+			app.DetachFlag()),
 		Action: func(ctx *cli.Context) error {
 			if !ctx.Args().Present() {
 				return c.WithHost(c.list)(ctx)
@@ -101,6 +103,9 @@ func (c *workflowCommand) run(ctx *cli.Context, h *host.Host) error {
 	}
 	if err := agents.PutHooks(c.App, p.Options); err != nil {
 		return err
+	}
+	if app.Detaches(ctx) {
+		return c.Detached(h.BeginProgram(ctx.Context, p))
 	}
 	if err := agents.Register(ctx.Context, c.App, h, p.Parks, p.Options); err != nil {
 		return err
