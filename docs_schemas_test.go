@@ -190,6 +190,12 @@ func configSchema() object {
 			"cached_input_price": price("US dollars for a million tokens."), "cache_write_price": price("US dollars for a million tokens."),
 		})),
 		"runs": closedTo("The records of runs.", object{"keep_for": duration("How long runs are kept."), "keep": positive("How many runs are kept."), "answer_within": duration("How long questions can be answered.")}),
+		"server": closedTo("Who may use cassidy serve.", object{
+			"users": mapped("The users, by name.", closedTo("A user.", object{
+				"role": oneOfWords("What the user may do: also what those before it may.", "view", "run", "approve", "admin"), "token": described("The hash of the user's token.", object{"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}),
+			})),
+			"forbid_own": typed("boolean", "Whether nobody may answer the questions of runs that they began."), "hosts": listed("The names by which clients address the server, besides localhost.", text),
+		}),
 	}
 	for _, s := range properties { // a field whose lines are all comments is null
 		s := s.(object)

@@ -70,6 +70,8 @@ type Config struct {
 	Limits LimitCaps
 	// Runs configures the records of runs. Only the user's config sets it.
 	Runs Runs
+	// Server configures cassidy serve. Only the user's config sets it.
+	Server Server
 	// Warnings name the ignored parts of the configs.
 	Warnings []string
 }
@@ -186,6 +188,7 @@ var fieldReaders = []struct {
 	{"providers", false, (*reader).providers},
 	{"models", false, (*reader).models},
 	{"runs", false, (*reader).runs},
+	{"server", false, (*reader).server},
 }
 
 // Options locate the user's config. The zero value means no user's config.
