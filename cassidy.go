@@ -79,6 +79,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/cassidy-run/cassidy/internal/audit"
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/agent"
@@ -298,7 +299,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 	finder.opts.Describe, finder.opts.DescribeBuiltin, finder.opts.Background = box.Describe, inline.Describe, background.Go
 	h, err = host.New(&host.Options{
 		Sandbox: box, Builtin: inline, Modules: effects, WorkDir: o.WorkDir, Project: o.Dir,
-		Timeout: o.Timeout, Limits: o.Limits, Memory: cmp.Or(o.Memory, config.Limits.Host), Settings: finder.current, FileNames: world.FileNames, Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: auditTo(o.Audit),
+		Timeout: o.Timeout, Limits: o.Limits, Memory: cmp.Or(o.Memory, config.Limits.Host), Settings: finder.current, FileNames: world.FileNames, Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: audit.To(o.Audit),
 		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Agents: finder.agents, Revoked: finder.revoked,
 		Middleware: o.Middleware, Executor: o.Executor, Admit: o.Admit,
 		Close: func() error {

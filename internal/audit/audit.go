@@ -1,4 +1,5 @@
-package cassidy
+// Package audit keeps the file in which decisions are recorded: what was allowed or refused, and by whom.
+package audit
 
 import (
 	"bytes"
@@ -16,36 +17,49 @@ import (
 
 // The bounds of the audit file.
 const (
-	// maxAudit is how long the file grows before it is put aside: some ten
+	// maxSize is how long the file grows before it is put aside: some ten
 	// thousands of lines, which every tool still opens.
-	maxAudit = 10 << 20
-	// maxAuditText is how much of each text is kept: what an untrusted author wrote must
+	maxSize = 10 << 20
+	// maxText is how much of each text is kept: what an untrusted author wrote must
 	// not push the lines of others out of the file.
-	maxAuditText = 1 << 10
-	// maxAuditItems is how much of each list is kept.
-	maxAuditItems = 100
+	maxText = 1 << 10
+	// maxItems is how much of each list is kept.
+	maxItems = 100
 )
 
-// An audit records in a file what was allowed or refused. It never fails a
-// call: where it cannot write, the host says so once, as an event.
-type audit struct {
+// A File records in a file what was allowed or refused. Its folder and the file are made for the first line, for their
+// owner alone. It is safe for concurrent use, and several processes may share the file.
+type File struct {
 	file string
 	max  int64
 	mu   sync.Mutex
 }
 
-// auditTo returns what records decisions in a file, or nil where that is "". The
-// file and its folder are made for the first line, for their owner alone.
-func auditTo(file string) func(tool.Event) error {
+// Open returns a File. It opens nothing yet.
+func Open(file string) *File { return &File{file: file, max: maxSize} }
+
+// To returns a function that records the events of a host in a file, or nil where that is "".
+func To(file string) func(tool.Event) error {
 	if file == "" {
 		return nil
 	}
-	a := &audit{file: file, max: maxAudit}
-	return a.record
+	return Open(file).record
 }
 
-func (a *audit) record(e tool.Event) error {
-	line, err := auditLine(e)
+func (a *File) record(e tool.Event) error {
+	d := value.NewDict("time", e.Time.UTC().Format("2006-01-02T15:04:05.000Z"), "tool", e.Tool, "call", e.Call)
+	for k, v := range e.Fields().All() {
+		name, _ := k.(string)
+		if !d.Has(name) {
+			d.Put(name, v)
+		}
+	}
+	return a.Append(d)
+}
+
+// Append records a decision as a line of JSON. Long texts and lists are cut.
+func (a *File) Append(d *value.Dict) error {
+	line, err := lineOf(d)
 	if err == nil {
 		err = a.write(line)
 	}
@@ -61,7 +75,7 @@ func (a *audit) record(e tool.Event) error {
 
 // write appends a line. The file is opened for each, so that programs that
 // share it may put it aside at any time.
-func (a *audit) write(line []byte) error {
+func (a *File) write(line []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := os.MkdirAll(filepath.Dir(a.file), 0o700); err != nil {
@@ -97,30 +111,30 @@ func aside(file string) string {
 	return strings.TrimSuffix(file, suffix) + ".1" + suffix
 }
 
-// auditLine writes an event as a line of JSON.
-func auditLine(e tool.Event) ([]byte, error) {
-	d := value.NewDict("time", e.Time.UTC().Format("2006-01-02T15:04:05.000Z"), "tool", auditText(e.Tool), "call", auditText(e.Call))
-	for k, v := range e.Fields().All() {
+// lineOf writes a decision as a line of JSON.
+func lineOf(d *value.Dict) ([]byte, error) {
+	short := &value.Dict{}
+	for k, v := range d.All() {
 		name, _ := k.(string)
-		if name = auditText(name); !d.Has(name) {
-			d.Put(name, auditValue(v, auditDepth))
+		if name = shortText(name); !short.Has(name) {
+			short.Put(name, shortValue(v, maxDepth))
 		}
 	}
-	line, err := value.AppendJSON(nil, d)
+	line, err := value.AppendJSON(nil, short)
 	return append(bytes.TrimSpace(line), '\n'), err
 }
 
-// auditDepth is how deep a value is recorded; the events hold lists of texts.
-const auditDepth = 2
+// maxDepth is how deep a value is recorded; the events hold lists of texts.
+const maxDepth = 2
 
-// auditValue returns a value as it is recorded: short, and with nothing in it
+// shortValue returns a value as it is recorded: short, and with nothing in it
 // that could steer the terminal on which somebody reads it.
-func auditValue(v value.Value, depth int) value.Value {
+func shortValue(v value.Value, depth int) value.Value {
 	switch v := v.(type) {
 	case nil, bool, int64:
 		return v
 	case string:
-		return auditText(v)
+		return shortText(v)
 	case *value.Dict:
 		if depth == 0 {
 			return "…"
@@ -131,8 +145,8 @@ func auditValue(v value.Value, depth int) value.Value {
 			if !isText {
 				name = value.FormatJSON(k, "")
 			}
-			if name = auditText(name); !short.Has(name) && short.Len() < maxAuditItems {
-				short.Put(name, auditValue(item, depth-1))
+			if name = shortText(name); !short.Has(name) && short.Len() < maxItems {
+				short.Put(name, shortValue(item, depth-1))
 			}
 		}
 		return short
@@ -140,26 +154,26 @@ func auditValue(v value.Value, depth int) value.Value {
 	items, ok := value.Elements(v)
 	switch {
 	case !ok:
-		return auditText(value.FormatJSON(v, "")) // a number of another kind, or bytes
+		return shortText(value.FormatJSON(v, "")) // a number of another kind, or bytes
 	case depth == 0:
 		return "…"
 	}
 	short := value.List{}
 	for i, item := range items {
-		if i == maxAuditItems {
+		if i == maxItems {
 			return append(short, fmt.Sprintf("… and %d more", len(items)-i))
 		}
-		short = append(short, auditValue(item, depth-1))
+		short = append(short, shortValue(item, depth-1))
 	}
 	return short
 }
 
-// auditText returns a text as it is recorded. What cannot be seen is written
+// shortText returns a text as it is recorded. What cannot be seen is written
 // out, since a path must not look like another.
-func auditText(text string) string {
+func shortText(text string) string {
 	var b strings.Builder
 	for _, r := range text {
-		if b.Len() >= maxAuditText {
+		if b.Len() >= maxText {
 			b.WriteString("…")
 			break
 		}
