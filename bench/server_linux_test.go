@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -192,5 +193,44 @@ func BenchmarkServerTenants(b *testing.B) {
 		number, pss := s.workers(b)
 		b.ReportMetric(float64(number), "workers-left")
 		b.ReportMetric(pss, "MB-left")
+	}
+}
+
+// BenchmarkServerBusyTenants compares the 99th percentile of the calls of one tenant alone with that of 30 tenants that
+// are busy at the same time. Each calls three tools in turn, ten calls a second.
+func BenchmarkServerBusyTenants(b *testing.B) {
+	const pause, each = 100 * time.Millisecond, 40
+	s := serve(b)
+	p99 := func(tenants int) time.Duration {
+		var mu sync.Mutex
+		var took []time.Duration
+		var all sync.WaitGroup
+		for i := range tenants {
+			all.Go(func() {
+				time.Sleep(pause * time.Duration(i) / time.Duration(tenants)) // they do not call in step
+				for k := range each {
+					begun := time.Now()
+					if err := s.call(i, fmt.Sprint("echo", k%3), `{"text": "x"}`); err != nil {
+						b.Error(err)
+						return
+					}
+					if k >= 3 { // the first call of a tool starts a worker
+						mu.Lock()
+						took = append(took, time.Since(begun))
+						mu.Unlock()
+					}
+					time.Sleep(time.Until(begun.Add(pause)))
+				}
+			})
+		}
+		all.Wait()
+		slices.Sort(took)
+		return took[len(took)*99/100]
+	}
+	for b.Loop() {
+		one, busy := p99(1), p99(30)
+		b.ReportMetric(one.Seconds()*1000, "ms-one")
+		b.ReportMetric(busy.Seconds()*1000, "ms-busy")
+		b.ReportMetric(busy.Seconds()/one.Seconds(), "ratio")
 	}
 }

@@ -57,6 +57,7 @@ var benchmarks = []benchmark{
 	{"bench", "Version", 0, one("cassidy version / /bin/true", 9)},
 	{"bench", "List/10000", 5, []metric{{"warm/parse", "cassidy tool list of 10,000, warm / parsing them", 0.15, ratio}, {"cold/parse", "the same, cold / parsing them", 1.8, ratio}, {"warm-ms", "the same, warm, in ms", 60, shown}}},
 	{"bench", "ServerWaiting", 0, []metric{{"ratio", "64 calls that wait / the ideal", 1 / 0.86, ratio}}},
+	{"bench", "ServerBusyTenants", 1, []metric{{"ratio", "p99 of 30 busy tenants / of one", 5, ratio}}},
 	{"bench", "ServerTenants", 1, []metric{{"MB-left", "memory of 60 tenants 5 s later in MB", 80, shown}, {"workers-left", "workers of 60 tenants 5 s later", 24, shown}}},
 	{"bench", "MCPCall", 0, one("MCP tools/call / the server of the SDK", 1.2)},
 	{"bench", "MCPStart", 5, []metric{{"ready-ms", "cassidy mcp serve with 1,000 tools, ready, in ms", 50, shown}}},
