@@ -370,3 +370,21 @@ func columnsOf(r rune) int {
 	}
 	return 1
 }
+
+// Cut cuts a text where it is longer than width characters as it is shown. The result is
+// not shown yet.
+func Cut(text string, width int) string {
+	used, size := 0, 0
+	for _, s := range Spans(text) {
+		n := utf8.RuneCountInString(s.Text)
+		if used += n; used <= width {
+			size += s.Size
+			continue
+		}
+		if s.Mark == "" { // as much of it as there is space for
+			size += len(string([]rune(s.Text)[:max(0, width-1-used+n)]))
+		}
+		return text[:size] + "…"
+	}
+	return text
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -40,7 +41,7 @@ func printRunEnd(a *app.App, r *agent.Reply, err *value.Error) {
 	v, _ := value.ParseJSON(text)
 	d, _ := v.(*value.Dict)
 	if err != nil {
-		ui.PutError(d, err)
+		describe.PutError(d, err)
 	}
 	calls.PutEnd(a, d)
 	_ = a.PrintLine(d) // it was read from JSON

@@ -11,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -55,7 +56,7 @@ func (c *agentsCommand) list(_ *cli.Context, h *host.Host) error {
 		broken = append(broken, faults...)
 	}
 	if c.JSON {
-		if err := c.PrintJSON(value.NewDict("agents", list, "errors", ui.ErrorList(broken))); err != nil {
+		if err := c.PrintJSON(value.NewDict("agents", list, "errors", describe.ErrorList(broken))); err != nil {
 			return err
 		}
 	} else {
@@ -117,7 +118,7 @@ func (c *agentsCommand) dict(h *host.Host, f *project.Agent, faults []*value.Err
 	}
 	d.Put("hidden", f.Hidden)
 	d.Put("warnings", ui.Texts(c.warnings(h, f)))
-	d.Put("errors", ui.ErrorList(faults))
+	d.Put("errors", describe.ErrorList(faults))
 	return d
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -63,7 +64,7 @@ func (c *modelsCommand) report(groups []models.Group) {
 	for _, g := range groups {
 		switch {
 		case g.Err != nil:
-			e := ui.ForUsers(g.Err)
+			e := describe.ForUsers(g.Err)
 			c.Log("provider %s: %s (%s)", g.Provider, e.Message(), e.Hint)
 		case g.Example != "":
 			c.Note("the provider %s has no list of models: use --model %s", g.Provider, g.Example)
@@ -84,7 +85,7 @@ func modelsDict(groups []models.Group, standard string) *value.Dict {
 		}
 		if g.Err != nil {
 			d := value.NewDict("provider", g.Provider)
-			ui.PutError(d, g.Err)
+			describe.PutError(d, g.Err)
 			errs = append(errs, d)
 		}
 		if g.Unset != "" {

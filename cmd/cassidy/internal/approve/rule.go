@@ -7,6 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/config"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -118,7 +119,7 @@ func (a *Asker) rule(ctx context.Context, q *approval) (answer tool.Answer, ok b
 // reportHint reports an error with its hint.
 func (a *Asker) reportHint(err error) {
 	a.report(err)
-	if e := ui.ForUsers(value.ErrorOf(err, value.Invalid)); e.Hint != "" {
+	if e := describe.ForUsers(value.ErrorOf(err, value.Invalid)); e.Hint != "" {
 		a.Term.PrintLines(a.ScreenOf(a.Term.Out).Hint("  ", ui.VisibleLine(e.Hint)))
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -57,7 +58,7 @@ func Failed(a *app.App, call string, err error) error {
 }
 
 func failedWith(a *app.App, e *value.Error, call string, u tool.Usage, t *Tracer) error {
-	e = ui.ForUsers(e)
+	e = describe.ForUsers(e)
 	a.Report(e)
 	if a.JSON {
 		printResult(a, tool.Fail(e, u), func(d *value.Dict) {

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -289,7 +290,7 @@ func About(args *value.Dict) string {
 		}
 	}
 	if len(words) == 0 {
-		return strings.TrimSpace(ui.VisibleLine(Args(args.OrEmpty())))
+		return strings.TrimSpace(ui.VisibleLine(describe.ArgsText(args.OrEmpty())))
 	}
 	return strings.Join(words, "  ")
 }

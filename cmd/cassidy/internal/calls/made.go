@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 )
 
@@ -29,7 +30,7 @@ func (m *madeCalls) watch(e tool.Event, own bool) {
 		if m.texts == nil {
 			m.texts = map[string]string{}
 		}
-		m.texts[e.Call] = e.Tool + Args(d.Args)
+		m.texts[e.Call] = e.Tool + describe.ArgsText(d.Args)
 	}
 }
 

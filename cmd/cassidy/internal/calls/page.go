@@ -13,30 +13,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// FullDescription returns a tool as help --json prints it.
-func FullDescription(t *toolset.Info) *value.Dict {
-	d := Describe(t)
-	if t.Returns != nil {
-		d.Put("returns", t.Returns.JSONSchema())
-	}
-	if t.ReturnsDoc != "" {
-		d.Put("returns_description", t.ReturnsDoc)
-	}
-	examples := value.List{}
-	for _, e := range t.Examples {
-		x := value.NewDict("description", e.Description, "code", t.CallText(e.Args), "args", e.Args)
-		if e.HasExpect {
-			x.Put("expect", e.Expect)
-		}
-		examples = append(examples, x)
-	}
-	d.Put("examples", examples)
-	if t.Timeout > 0 {
-		d.Put("timeout", t.Timeout.Seconds())
-	}
-	return d
-}
-
 // A Page describes a tool for a person.
 type Page struct{ draw.Page }
 

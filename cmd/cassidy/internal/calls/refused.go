@@ -7,6 +7,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -69,7 +70,7 @@ func whyRefused(e tool.Event) (cause, hint string) {
 		return cause, cause + ": " + ui.CutShown(strings.TrimSpace(d.Text), 2*draw.MaxText) + "; change the hook, or run without hooks: --no-hooks"
 	case tool.ToolCallEnd:
 		if d.Err != nil && d.Err.Limit == value.LimitRule {
-			hint = ui.ForUsers(d.Err).Hint
+			hint = describe.ForUsers(d.Err).Hint
 			return hint, hint
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -86,7 +87,7 @@ func ShowRun(a *app.App, h *host.Host, run string, lines func(tool.Event)) (stop
 	} else {
 		lines = func(e tool.Event) {
 			if d, ends := e.Data.(tool.ToolCallEnd); ends && d.Err != nil {
-				d.Err = ui.ForUsers(d.Err)
+				d.Err = describe.ForUsers(d.Err)
 				e.Data = d
 			}
 			if _, ends := e.Data.(tool.RunEnd); ends && e.Call == run {
@@ -227,7 +228,7 @@ func showHook(a *app.App, d *tool.Hooked, paint func(code, text string) string) 
 	switch {
 	case d.Action == "edited" && d.After != nil:
 		before, after := changed(d.Before, d.After)
-		text = "changed" + of + ":" + ui.VisibleLine(Args(before)+" →"+Args(after))
+		text = "changed" + of + ":" + ui.VisibleLine(describe.ArgsText(before)+" →"+describe.ArgsText(after))
 	case d.Action == "edited" && d.Target != "":
 		text = "replaced the result of" + of
 	case d.Action == "edited":
@@ -309,7 +310,7 @@ func showDecision(a *app.App, d *tool.Decided, paint func(code, text string) str
 	}
 	switch d.Kind {
 	case "call":
-		line := ui.VisibleLine(d.Action + Args(d.Input))
+		line := ui.VisibleLine(d.Action + describe.ArgsText(d.Input))
 		if why := strings.TrimSpace(d.Reasoning); why != "" {
 			line += paint(draw.Dim, "  "+ui.Brief(why, draw.MaxText))
 		}
@@ -320,20 +321,6 @@ func showDecision(a *app.App, d *tool.Decided, paint func(code, text string) str
 	case "error":
 		a.LogLine(paint(draw.Bold, "invalid reply: ") + ui.VisibleLine(strings.TrimSpace(d.Error)))
 	}
-}
-
-// Args returns arguments, each of them cut. Show them with [ui.VisibleLine].
-func Args(args *value.Dict) string {
-	var b strings.Builder
-	for k, v := range args.All() {
-		name, _ := k.(string)
-		text := value.FormatJSON(v, "")
-		if s, ok := v.(string); ok && !strings.ContainsAny(s, " \n\t\"") {
-			text = s
-		}
-		b.WriteString(" " + name + "=" + ui.CutShown(text, draw.MaxText/2))
-	}
-	return b.String()
 }
 
 // ShowEnd shows whether a call succeeded, and its result on a line, after a label that is visible

@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/tool/trace"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -79,7 +80,7 @@ func (t *Tracer) Show(e tool.Event) bool {
 		t.line(e, -1, d.At, effectText(d.Func, d.Capabilities)+"  denied: "+d.Why)
 	case tool.ToolCallStart:
 		if t.depth(e) > 0 {
-			t.line(e, -1, "", "call "+e.Tool+Args(d.Args))
+			t.line(e, -1, "", "call "+e.Tool+describe.ArgsText(d.Args))
 		}
 		return false
 	default:

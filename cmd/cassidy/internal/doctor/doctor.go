@@ -9,13 +9,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cassidy-run/cassidy"
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/internal/skill"
@@ -79,7 +80,7 @@ func (c *command) checkSandbox() finding {
 	layers, err := sandbox.Confinement()
 	f := finding{name: name, value: mode.String() + ". Layers around each tool: " + strings.Join(layers, "; ")}
 	if err != nil {
-		e := ui.ForUsers(value.ErrorOf(err, value.Unavailable))
+		e := describe.ForUsers(value.ErrorOf(err, value.Unavailable))
 		f.value += "; " + e.Message()
 		f.bad, f.hint = config.Sandbox.Confines(), e.Hint
 		return f
@@ -90,7 +91,7 @@ func (c *command) checkSandbox() finding {
 		err = errors.Join(err, box.Close())
 	}
 	if err != nil {
-		f.value, f.bad = mode.String()+": "+ui.ForUsers(value.ErrorOf(err, value.Internal)).Error(), true
+		f.value, f.bad = mode.String()+": "+describe.ForUsers(value.ErrorOf(err, value.Internal)).Error(), true
 		return f
 	}
 	f.value += ". Tested: a worker started, confined itself, and was verified"
@@ -162,7 +163,7 @@ func (c *command) checkTools() []finding {
 
 // broken returns the finding of an error.
 func broken(name string, err error) []finding {
-	e := ui.ForUsers(value.ErrorOf(err, value.Internal))
+	e := describe.ForUsers(value.ErrorOf(err, value.Internal))
 	return []finding{{name: name, value: e.Error(), bad: true, hint: e.Hint}}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/eval"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -151,7 +152,7 @@ func (c *command) faults(file string, err error) error {
 	}
 	c.ReportAll(faults)
 	if c.JSON {
-		_ = c.PrintJSON(value.NewDict("success", false, "errors", ui.ErrorList(faults)))
+		_ = c.PrintJSON(value.NewDict("success", false, "errors", describe.ErrorList(faults)))
 	}
 	return ui.Reported(value.Errorf(value.Invalid, "%s has %d faults", file, len(faults)))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/mcp/oauth"
@@ -29,7 +30,7 @@ func (c *command) list(*cli.Context) error {
 	states := c.states(root)
 	if c.JSON {
 		list := ui.Map(servers, func(f mcpfile.Found) value.Value { return foundDict(&f, states[f.Name]) })
-		return c.PrintJSON(value.NewDict("servers", value.List(list), "warnings", ui.Texts(warnings), "errors", ui.ErrorList(broken)))
+		return c.PrintJSON(value.NewDict("servers", value.List(list), "warnings", ui.Texts(warnings), "errors", describe.ErrorList(broken)))
 	}
 	c.printServers(servers, states)
 	for _, text := range warnings {

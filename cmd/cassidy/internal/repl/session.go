@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/agent/codemode"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -247,7 +248,7 @@ func (s *session) fail(e *value.Error) {
 		return
 	}
 	line := value.NewDict("type", "result", "input", int64(s.number), "ok", false)
-	ui.PutError(line, e)
+	describe.PutError(line, e)
 	ui.PutFrames(line, e)
 	_ = s.PrintLine(line) // texts have a JSON form
 }

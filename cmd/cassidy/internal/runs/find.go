@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -103,38 +103,9 @@ func checkOpen(r *history.Run) error {
 	return value.Errorf(value.Conflict, "the run '%s' has ended: %s", r.ID, r.State).WithHint("to see the steps: cassidy runs show %s; %s", r.ID, hint)
 }
 
-// eachStep calls do with each step of a run, and with the error of one whose record is
-// damaged but whose step path is known. It returns the damage of the run, or an error if
-// nothing can be read.
-func eachStep(ctx context.Context, j *history.Journal, r *history.Run, do func(e *history.Entry, damage error)) (damage, err error) {
-	for e, err := range j.Entries(ctx, r.ID) {
-		if err != nil && value.KindOf(err) != value.Failed {
-			return nil, err
-		}
-		breaksOff := err != nil && len(e.StepPath) == 0
-		if breaksOff || err != nil && damage == nil {
-			damage = err
-		}
-		if !breaksOff {
-			do(&e, err)
-		}
-	}
-	if damage == nil {
-		damage = r.Damage // less precise about where it is
-	}
-	return damage, nil
-}
-
 // inside reports whether a step path is below another one.
 func inside(p, other tool.StepPath) bool {
 	return len(p) > len(other) && slices.Equal(p[:len(other)], other)
-}
-
-// markBroken sets the reason of a run whose process died.
-func markBroken(j *history.Journal, r *history.Run) {
-	if r.State == history.Running && r.Damage == nil && !j.Held(r.ID) {
-		r.Reason = describe.BrokenOff
-	}
 }
 
 // reportDamage reports that a record is damaged, if it is, and returns the error that

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -63,8 +63,8 @@ func (c *command) follow(ctx context.Context, j *history.Journal, r *history.Run
 // be read.
 func (f *follower) update(ctx context.Context, r *history.Run) (damage, err error) {
 	if f.JSON {
-		times := timesOf(ctx, f.j, r)
-		return eachStep(ctx, f.j, r, func(e *history.Entry, damage error) {
+		times := describe.TimesOf(ctx, f.j, r)
+		return describe.EachStep(ctx, f.j, r, func(e *history.Entry, damage error) {
 			if damage == nil && (!e.Settled.IsZero() || r.State.Ended()) && f.isNew(e.StepPath.String()) {
 				f.Print(ui.JSONText(describe.JSON(describe.StepDict(e, times))) + "\n")
 			}
@@ -125,7 +125,7 @@ func (f *follower) isNew(what string) bool {
 
 // end shows how the run has ended.
 func (f *follower) end(r *history.Run, damage error) error {
-	markBroken(f.j, r)
+	describe.MarkBroken(f.j, r)
 	if f.JSON {
 		f.Print(ui.JSONText(describe.JSON(r.Dict())) + "\n")
 		return reportDamage(f.App, damage)

@@ -10,8 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -56,18 +56,13 @@ func (c *command) list(ctx *cli.Context, j *history.Journal) error {
 		return err
 	}
 	for i := range runs {
-		markBroken(j, &runs[i])
+		describe.MarkBroken(j, &runs[i])
 	}
-	undone := undoneRuns(ctx.Context, j)
+	undone := describe.Undone(ctx.Context, j)
 	if c.JSON {
 		list := value.List{}
 		for i := range runs {
-			d := runs[i].Dict()
-			d.Put("undone", undone[runs[i].ID])
-			if w := describe.WaitOf(ctx.Context, j, &runs[i]); w != nil {
-				d.Put("waits", w.Dict())
-			}
-			list = append(list, d)
+			list = append(list, describe.ListedRun(ctx.Context, j, &runs[i], undone[runs[i].ID]))
 		}
 		if e := c.PrintJSON(value.NewDict("runs", list)); e != nil {
 			return e

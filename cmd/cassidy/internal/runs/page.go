@@ -10,8 +10,8 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -162,7 +162,7 @@ func (p page) outcome(r *history.Run) {
 	if r.Err != nil {
 		p.line("error", r.Err.Message())
 		p.line("type", r.Err.Kind.Type())
-		p.line("hint", ui.ForUsers(r.Err).Hint)
+		p.line("hint", describe.ForUsers(r.Err).Hint)
 	}
 }
 
@@ -272,7 +272,7 @@ func (p page) fullStep(e *history.Entry, state history.State, live bool, times *
 	case e.Err != nil:
 		block("error", strings.Join(append([]string{e.Err.Error()}, e.Err.Trace...), "\n"))
 		line("type", e.Err.Kind.Type())
-		line("hint", ui.ForUsers(e.Err).Hint)
+		line("hint", describe.ForUsers(e.Err).Hint)
 	case !e.Settled.IsZero():
 		block("outcome", e.Outcome.Value)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/scaffold"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/trust"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/agent/decision"
 	"github.com/cassidy-run/cassidy/runtime/agent/promote"
@@ -106,7 +107,7 @@ func programsOf(ctx context.Context, j *history.Journal, r *history.Run) ([]*ran
 		return []*ranProgram{{run: r, code: s.Source, ended: r.State == history.Done, result: r.Result}}, nil
 	}
 	var list []*ranProgram
-	damage, err := eachStep(ctx, j, r, func(e *history.Entry, damage error) {
+	damage, err := describe.EachStep(ctx, j, r, func(e *history.Entry, damage error) {
 		if damage != nil {
 			return
 		}
@@ -199,7 +200,7 @@ func (p *ranProgram) readSteps(ctx context.Context, j *history.Journal) error {
 			targets[m.Name+"."+f.Name] = f.Target
 		}
 	}
-	damage, err := eachStep(ctx, j, p.run, func(e *history.Entry, damage error) {
+	damage, err := describe.EachStep(ctx, j, p.run, func(e *history.Entry, damage error) {
 		if damage != nil || !inside(e.StepPath, p.place) || e.Intended.IsZero() {
 			return
 		}

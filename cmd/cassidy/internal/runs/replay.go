@@ -10,9 +10,9 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -132,10 +132,10 @@ func (c *command) printReplay(r *host.Recorded, out *host.Replayed, changed bool
 		}
 	}
 	for _, e := range out.Would {
-		c.Say(draw.Risk, fmt.Sprintf("step %s  new effect: %s", e.StepPath, short(e.Func+calls.Args(e.Args))))
+		c.Say(draw.Risk, fmt.Sprintf("step %s  new effect: %s", e.StepPath, short(e.Func+describe.ArgsText(e.Args))))
 	}
 	for _, e := range out.Assumed {
-		c.Say(draw.None, fmt.Sprintf("step %s  recorded outcome used after a difference: %s", e.StepPath, short(e.Func+calls.Args(e.Args))))
+		c.Say(draw.None, fmt.Sprintf("step %s  recorded outcome used after a difference: %s", e.StepPath, short(e.Func+describe.ArgsText(e.Args))))
 	}
 	steps := ui.Count(out.Steps, "step") + " answered from the record"
 	switch {
@@ -175,7 +175,7 @@ func printReplayJSON(a *app.App, r *host.Recorded, out *host.Replayed, exact boo
 	outcome := func(v value.Value, err *value.Error) *value.Dict {
 		if err != nil {
 			d := value.NewDict("success", false)
-			ui.PutError(d, err)
+			describe.PutError(d, err)
 			return d
 		}
 		return value.NewDict("success", true, "value", v)

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs/describe"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -50,9 +49,9 @@ func (c *command) show(ctx *cli.Context, j *history.Journal, r *history.Run) err
 func (c *command) steps(ctx context.Context, j *history.Journal, r *history.Run) (steps []describe.Step, w *describe.Wait, used agent.Usage, damage, err error) {
 	live := r.State == history.Running && j.Held(r.ID)
 	w = describe.WaitOf(ctx, j, r)
-	times := timesOf(ctx, j, r)
+	times := describe.TimesOf(ctx, j, r)
 	var tokens describe.Tokens
-	damage, err = eachStep(ctx, j, r, func(e *history.Entry, damage error) {
+	damage, err = describe.EachStep(ctx, j, r, func(e *history.Entry, damage error) {
 		s := describe.Step{StepPath: e.StepPath, Mark: describe.Failed, What: "this step", Name: "this step", Result: "its record is damaged"}
 		if damage == nil {
 			used.Add(agent.StepUsage(e.Outcome.Value, e.Notes))
@@ -70,22 +69,13 @@ func (c *command) steps(ctx context.Context, j *history.Journal, r *history.Run)
 	return steps, w, used, damage, err
 }
 
-// timesOf returns the times of a run, or nil if they cannot be read.
-func timesOf(ctx context.Context, j *history.Journal, r *history.Run) *history.Times {
-	times, err := j.Times(ctx, r.ID)
-	if err != nil {
-		return nil // the steps say why
-	}
-	return times
-}
-
 // showPage shows a run to a person.
 func (c *command) showPage(ctx context.Context, j *history.Journal, r *history.Run) error {
 	steps, w, used, damage, err := c.steps(ctx, j, r)
 	if err != nil {
 		return err
 	}
-	markBroken(j, r)
+	describe.MarkBroken(j, r)
 	if r.Damage == nil {
 		r.Damage = damage
 	}
@@ -94,7 +84,7 @@ func (c *command) showPage(ctx context.Context, j *history.Journal, r *history.R
 		return reportDamage(c.App, damage)
 	}
 	p := page{c.App}
-	p.head(r, used, undosOf(ctx, j, r.ID), timesOf(ctx, j, r))
+	p.head(r, used, undosOf(ctx, j, r.ID), describe.TimesOf(ctx, j, r))
 	hidden := 0
 	width := placeWidth(steps)
 	for i := range steps {
@@ -118,7 +108,7 @@ func (c *command) showPage(ctx context.Context, j *history.Journal, r *history.R
 func (c *command) draw(ctx context.Context, j *history.Journal, r *history.Run, steps []describe.Step, w *describe.Wait, used agent.Usage) {
 	v := c.view(r, w)
 	rows, hidden := v.rowsOf(steps)
-	lines := append(v.head(used, undosOf(ctx, j, r.ID), timesOf(ctx, j, r)), "")
+	lines := append(v.head(used, undosOf(ctx, j, r.ID), describe.TimesOf(ctx, j, r)), "")
 	lines = append(lines, v.steps(rows, hidden)...)
 	if w != nil {
 		lines = append(lines, v.wait(rows)...)
@@ -136,11 +126,11 @@ func (c *command) showStep(ctx context.Context, j *history.Journal, r *history.R
 		return err
 	}
 	var found bool
-	times := timesOf(ctx, j, r)
+	times := describe.TimesOf(ctx, j, r)
 	if ui.IsTerminal(c.Out) && !c.JSON {
 		return c.drawStep(ctx, j, r, at, times)
 	}
-	damage, err := eachStep(ctx, j, r, func(e *history.Entry, damage error) {
+	damage, err := describe.EachStep(ctx, j, r, func(e *history.Entry, damage error) {
 		if found = found || slices.Equal(e.StepPath, at); !slices.Equal(e.StepPath, at) || damage != nil {
 			return
 		}
@@ -168,7 +158,7 @@ func (c *command) drawStep(ctx context.Context, j *history.Journal, r *history.R
 	live := r.State == history.Running && j.Held(r.ID)
 	var found *history.Entry
 	var below []describe.Step
-	damage, err := eachStep(ctx, j, r, func(e *history.Entry, damage error) {
+	damage, err := describe.EachStep(ctx, j, r, func(e *history.Entry, damage error) {
 		switch {
 		case damage != nil:
 		case found == nil && slices.Equal(e.StepPath, at):
@@ -195,55 +185,12 @@ func (c *command) drawStep(ctx context.Context, j *history.Journal, r *history.R
 	return reportDamage(c.App, damage)
 }
 
-// showJSON prints a run as one JSON value, step by step: a long run has more steps than
-// one value may hold.
+// showJSON prints a run as one JSON value.
 func (c *command) showJSON(ctx context.Context, j *history.Journal, r *history.Run) error {
-	var tokens describe.Tokens
-	var used agent.Usage
-	began, times := false, timesOf(ctx, j, r)
-	begin := func() {
-		if !began {
-			began = true
-			markBroken(j, r)
-			head := *r
-			head.Damage = nil // printed last, with the damage of the steps
-			d := head.Dict()
-			if times != nil {
-				describe.PutTimes(d)(times.Run())
-			}
-			if r.Err != nil {
-				ui.PutError(d, r.Err)
-			}
-			c.Print(ui.JSONText(strings.TrimSuffix(describe.JSON(d), "}")) + `,"steps":[`)
-		}
-	}
-	comma := ""
-	damage, err := eachStep(ctx, j, r, func(e *history.Entry, damage error) {
-		begin()
-		d := describe.StepDict(e, times)
-		if damage != nil {
-			d = value.NewDict("place", e.StepPath.String(), "damage", damage.Error())
-		} else {
-			tokens.Count(e)
-			used.Add(agent.StepUsage(e.Outcome.Value, e.Notes))
-		}
-		c.Print(comma + ui.JSONText(describe.JSON(d)))
-		comma = ","
-	})
-	if err != nil && !began {
+	damage, err := describe.WriteRun(ctx, j, r, func(text string) { c.Print(ui.JSONText(text)) })
+	if err != nil {
 		return err
 	}
-	begin()
-	end := value.NewDict("input_tokens", tokens.In, "output_tokens", tokens.Out, "usage", used.Dict(), "waits", nil)
-	if w := describe.WaitOf(ctx, j, r); w != nil {
-		end.Put("waits", w.Dict())
-	}
-	if damage == nil {
-		damage = err
-	}
-	if damage != nil {
-		end.Put("damage", damage.Error())
-	}
-	c.Print("]," + ui.JSONText(strings.TrimPrefix(describe.JSON(end), "{")) + "\n")
+	c.Print("\n")
 	return reportDamage(c.App, damage)
 }

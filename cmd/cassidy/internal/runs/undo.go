@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -89,7 +90,7 @@ func undoneDict(run string, out *operate.Undone, err error) *value.Dict {
 		d.Put("failed", value.NewDict("place", out.Failed.StepPath.String(), "what", out.Failed.What))
 	}
 	if err != nil {
-		ui.PutError(d, value.ErrorOf(err, value.Failed))
+		describe.PutError(d, value.ErrorOf(err, value.Failed))
 	}
 	return d
 }
@@ -99,18 +100,6 @@ func skipped(list []operate.UndoneStep) value.List {
 	return value.Map(list, func(s operate.UndoneStep) value.Value {
 		return value.NewDict("place", s.StepPath.String(), "what", s.What, "error", value.ErrorOf(s.Err, value.Failed).Message())
 	})
-}
-
-// undoneRuns returns the runs that were undone, without those whose undo was undone too.
-func undoneRuns(ctx context.Context, j *history.Journal) map[string]bool {
-	undos, _ := all(ctx, j, history.Filter{Kind: host.UndoKind}) // a damaged one is reported where it is shown
-	undone := map[string]bool{}
-	for i := range undos { // the newest first: an undo may be undone itself
-		if u := &undos[i]; u.State == history.Done && !undone[u.ID] {
-			undone[u.Options.Text("run")] = true
-		}
-	}
-	return undone
 }
 
 // undosOf returns which runs undid a run, at least in part, with their states.

@@ -18,6 +18,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/agent"
@@ -179,7 +180,7 @@ func (c *workflowCommand) help(ctx *cli.Context, h *host.Host) error {
 	}
 	info := infoOf(&w)
 	if c.JSON {
-		d := calls.FullDescription(&info)
+		d := describe.FullTool(&info)
 		d.Put("declared", w.Declared)
 		return c.PrintJSON(d)
 	}
@@ -259,7 +260,7 @@ func printEnd(a *app.App, p *host.Program, out tool.Outcome, used agent.Usage, e
 	if err != nil {
 		d.Put("reason", p.Reason(nil, err))
 		d.Put("result", nil)
-		ui.PutError(d, err)
+		describe.PutError(d, err)
 	}
 	calls.PutEnd(a, d)
 	if err := a.PrintLine(d); err != nil { // the host has checked that the result has a JSON form
@@ -295,7 +296,7 @@ func lines(a *app.App, run string) func(tool.Event) {
 				break
 			}
 			if !a.Quiet {
-				a.LogLine(ui.VisibleLine(e.Tool + calls.Args(args[e.Call])))
+				a.LogLine(ui.VisibleLine(e.Tool + describe.ArgsText(args[e.Call])))
 			}
 			delete(args, e.Call)
 			calls.ShowEnd(a, "", &d, paint)
@@ -324,7 +325,7 @@ func (c *workflowCommand) list(ctx *cli.Context, h *host.Host) error {
 			mark = draw.Risk
 			summary = "[" + string(toolset.Untrusted) + ": " + w.Reason + "]"
 		}
-		d := calls.Describe(&info)
+		d := describe.Tool(&info)
 		d.Put("declared", w.Declared)
 		list = append(list, d)
 		call := calls.Usage(&w.Tool.Tool)
@@ -333,7 +334,7 @@ func (c *workflowCommand) list(ctx *cli.Context, h *host.Host) error {
 		lines, width = append(lines, [2]string{call, summary}), max(width, min(utf8.RuneCountInString(call), 40))
 	}
 	if c.JSON {
-		return c.PrintJSON(value.NewDict("workflows", list, "errors", ui.ErrorList(broken)))
+		return c.PrintJSON(value.NewDict("workflows", list, "errors", describe.ErrorList(broken)))
 	}
 	if ui.IsTerminal(c.Out) {
 		c.PrintTable(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -52,7 +53,7 @@ func (c *command) listSkills(ctx *cli.Context, _ *host.Host) error {
 	skills = slices.DeleteFunc(skills, func(s skill.Skill) bool { return location != "all" && location != string(s.Location) })
 	if c.JSON {
 		list := ui.Map(skills, func(s skill.Skill) value.Value { return skillDict(&s) })
-		return c.PrintJSON(value.NewDict("skills", value.List(list), "errors", ui.ErrorList(broken)))
+		return c.PrintJSON(value.NewDict("skills", value.List(list), "errors", describe.ErrorList(broken)))
 	}
 	c.printSkills(skills)
 	c.ReportAll(broken)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/scripttest"
 )
 
@@ -41,7 +42,7 @@ func (d *drawn) add(r *scripttest.Result) {
 		return
 	}
 	d.files[r.File] = false
-	cause := ui.ForUsers(r.Err)
+	cause := describe.ForUsers(r.Err)
 	key := cause.Message() + "\n" + cause.Hint
 	if first, ok := d.first[key]; ok && !d.all && cause.Hint != "" && len(r.Output) == 0 {
 		if d.like[first] == nil {
@@ -56,7 +57,7 @@ func (d *drawn) add(r *scripttest.Result) {
 
 // failure returns the lines about why a test has failed.
 func (d *drawn) failure(r *scripttest.Result) []string {
-	e := ui.ForUsers(r.Err)
+	e := describe.ForUsers(r.Err)
 	at := strings.TrimPrefix(strings.TrimPrefix(e.Pos.String(), r.File), ":")
 	message, rest, _ := strings.Cut(strings.TrimPrefix(strings.TrimRight(e.Message(), "\n"), e.Pos.String()+": "), "\n")
 	label := draw.Pad(short(at), len("try"), false)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/scripttest"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -98,7 +99,7 @@ func (r *report) printFailure(result *scripttest.Result) {
 // cause describes why a test has failed. One cause often fails many tests, such as an untrusted tool that
 // they call: it is printed for the first of them.
 func (r *report) cause(result *scripttest.Result) string {
-	e := ui.ForUsers(result.Err)
+	e := describe.ForUsers(result.Err)
 	key := e.Message() + "\n" + e.Hint
 	if first, ok := r.causes[key]; ok && e.Hint != "" {
 		at := e.Pos.String()
@@ -118,7 +119,7 @@ func (r *report) cause(result *scripttest.Result) string {
 
 // failure describes why a test has failed.
 func failure(result *scripttest.Result) string {
-	e := ui.ForUsers(result.Err)
+	e := describe.ForUsers(result.Err)
 	text := e.Message()
 	if at := e.Pos.String(); at != "" && !strings.HasPrefix(text, at) {
 		text = at + ": " + text
@@ -172,7 +173,7 @@ func resultDict(r *scripttest.Result) *value.Dict {
 	d := value.NewDict("file", r.File, "name", r.Name, "tool", r.Tool, "line", int64(r.Line), "success", r.Err == nil, "duration_ms", r.Duration.Milliseconds())
 	if r.Err != nil {
 		d.Put("at", r.Err.Pos.String())
-		ui.PutError(d, r.Err)
+		describe.PutError(d, r.Err)
 	}
 	if len(r.Output) > 0 {
 		d.Put("output", ui.Texts(r.Output))

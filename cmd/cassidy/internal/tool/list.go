@@ -16,6 +16,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -62,9 +63,9 @@ func (c *command) listTools(ctx *cli.Context, h *host.Host) error {
 			if err != nil {
 				return err
 			}
-			list[i] = calls.Describe(&t)
+			list[i] = describe.Tool(&t)
 		}
-		if err := c.PrintJSON(value.NewDict("tools", list, "errors", ui.ErrorList(broken))); err != nil {
+		if err := c.PrintJSON(value.NewDict("tools", list, "errors", describe.ErrorList(broken))); err != nil {
 			return err
 		}
 	} else {
@@ -195,7 +196,7 @@ func refreshCommand(c *command) *cli.Command {
 func (c *command) reportRefreshed(_ *cli.Context, h *host.Host) error {
 	tools, broken := h.List(), h.Broken()
 	if c.JSON {
-		return c.PrintJSON(value.NewDict("tools", int64(len(tools)), "errors", ui.ErrorList(broken)))
+		return c.PrintJSON(value.NewDict("tools", int64(len(tools)), "errors", describe.ErrorList(broken)))
 	}
 	c.Did("Tool cache refreshed: %d tools", len(tools))
 	c.ReportAll(broken)

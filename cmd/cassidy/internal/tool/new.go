@@ -18,6 +18,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/scaffold"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/check"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/engine/diagnostic"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -262,7 +263,7 @@ func (v *validation) invalid(name string, err error, found []diagnostic.Diagnost
 		}
 		errs[first] = e
 	}
-	e := ui.ForUsers(errs[first])
+	e := describe.ForUsers(errs[first])
 	if !v.JSON {
 		v.Report(e)
 		for i, other := range errs {

@@ -10,6 +10,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -58,7 +59,7 @@ func infoCommand(c *command) *cli.Command {
 		Name: "info", Usage: "describe a tool briefly", ArgsUsage: "NAME",
 		Action: c.aboutTool(func(_ *cli.Context, t toolset.Info) error {
 			if c.JSON {
-				return c.PrintJSON(calls.Describe(&t))
+				return c.PrintJSON(describe.Tool(&t))
 			}
 			p := calls.NewPage(c.App)
 			p.Head(&t)
@@ -76,7 +77,7 @@ func helpCommand(c *command) *cli.Command {
 		Name: "help", Usage: "describe a tool in full", ArgsUsage: "NAME",
 		Action: c.aboutTool(func(_ *cli.Context, t toolset.Info) error {
 			if c.JSON {
-				return c.PrintJSON(calls.FullDescription(&t))
+				return c.PrintJSON(describe.FullTool(&t))
 			}
 			c.Print(calls.HelpPage(c.App, &t))
 			return nil

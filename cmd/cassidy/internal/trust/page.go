@@ -9,6 +9,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/approve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/folder"
 	"github.com/cassidy-run/cassidy/internal/mcpfile"
 	"github.com/cassidy-run/cassidy/internal/review"
@@ -289,5 +290,5 @@ func reviewJSON(r *trust.Review, files []trust.File, trusted bool) *value.Dict {
 		}
 		list = append(list, d)
 	}
-	return value.NewDict("project", r.Root, "author", r.Author, "trusted", trusted, "files", list, "errors", ui.ErrorList(r.Broken))
+	return value.NewDict("project", r.Root, "author", r.Author, "trusted", trusted, "files", list, "errors", describe.ErrorList(r.Broken))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/visible"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -100,7 +101,7 @@ func (p *Printer) Draw(lines []string) {
 
 // Report prints an error for a person.
 func (p *Printer) Report(e *value.Error) {
-	e = ForUsers(e)
+	e = describe.ForUsers(e)
 	if s := p.ScreenOf(p.Err); s.Width > 0 {
 		p.Draw(p.Failure(s, p.About, e))
 		return
@@ -114,7 +115,7 @@ func (p *Printer) Report(e *value.Error) {
 
 // Failure returns the lines of an error: what happened, where, and what to do. about is what it is about, or "".
 func (p *Printer) Failure(s draw.Screen, about string, e *value.Error) []string {
-	e = ForUsers(e)
+	e = describe.ForUsers(e)
 	lines := s.Quoted(draw.Failed, Visible(strings.TrimPrefix(about+": ", ": ")+strings.TrimRight(e.Message(), "\n")))
 	places := p.places(e)
 	if p.located(e) && e.Pos.File != "" && !slices.ContainsFunc(places, func(x place) bool { return strings.HasPrefix(x.at, e.Pos.String()) }) {

@@ -142,23 +142,8 @@ func JSONText(text string) string {
 // Brief shows an untrusted text on a line, at most width characters of it as they are shown.
 func Brief(text string, width int) string { return draw.Screen{}.Cut(VisibleLine(text), width) }
 
-// CutShown cuts a text where it is longer than width characters as it is shown. The result is
-// not shown yet.
-func CutShown(text string, width int) string {
-	used, size := 0, 0
-	for _, s := range visible.Spans(text) {
-		n := utf8.RuneCountInString(s.Text)
-		if used += n; used <= width {
-			size += s.Size
-			continue
-		}
-		if s.Mark == "" { // as much of it as there is space for
-			size += len(string([]rune(s.Text)[:max(0, width-1-used+n)]))
-		}
-		return text[:size] + "…"
-	}
-	return text
-}
+// CutShown is [visible.Cut].
+func CutShown(text string, width int) string { return visible.Cut(text, width) }
 
 // Visible shows an untrusted text so that nothing of it is hidden, see [visible.Text].
 func Visible(text string) string { return visible.Text(text) }

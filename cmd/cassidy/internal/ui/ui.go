@@ -29,8 +29,8 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/folder"
-	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -148,7 +148,7 @@ func (p *Printer) ReportOnce(err error) error {
 	e := value.ErrorOf(err, value.Internal)
 	p.Report(e)
 	if p.JSON {
-		e := ForUsers(e)
+		e := describe.ForUsers(e)
 		_ = p.PrintJSON(value.NewDict("success", false, "error", e.Error(), "error_type", e.Kind.Type(), "suggestion", e.Hint))
 	}
 	return Reported(e)
@@ -176,26 +176,6 @@ func isReported(err error) bool {
 // Reported returns an error that ends the command with the exit code of e, which was
 // reported before.
 func Reported(e *value.Error) error { return &reportedError{e} }
-
-// ForUsers returns an error for users of the command: without the end of its hint, which is
-// for Go programs, and with an environment variable instead of a Go field.
-func ForUsers(e *value.Error) *value.Error {
-	changed := *e
-	changed.Hint = hint.For(e.Hint, hint.People)
-	const field = "Workers.Program "
-	if text := e.Err.Error(); strings.Contains(text, field) {
-		changed.Err = errors.New(strings.ReplaceAll(text, field, "CASSIDY_WORKER "))
-	}
-	return &changed
-}
-
-// PutError adds an error to what --json prints.
-func PutError(d *value.Dict, e *value.Error) {
-	e = ForUsers(e)
-	d.Put("error", e.Message())
-	d.Put("error_type", e.Kind.Type())
-	d.Put("suggestion", e.Hint)
-}
 
 // Sprintf is [fmt.Sprintf] for untrusted arguments: texts are shown by [VisibleLine].
 func Sprintf(format string, args ...any) string {
@@ -407,17 +387,6 @@ func FileError(err error) error {
 		return value.Errorf(value.Failed, "cannot %s %s: %w", cmp.Or(operations[path.Op], path.Op), path.Path, path.Err)
 	}
 	return value.Errorf(value.Failed, "%w", err)
-}
-
-// ErrorList returns the errors of files, as --json prints them.
-func ErrorList(broken []*value.Error) value.List {
-	list := value.List{}
-	for _, e := range broken {
-		e = ForUsers(e)
-		list = append(list, value.NewDict("file", e.Pos.File, "line", int64(e.Pos.Line), "column", int64(e.Pos.Col),
-			"reason", e.Message(), "suggestion", e.Hint))
-	}
-	return list
 }
 
 // ReportAll reports the errors of files.

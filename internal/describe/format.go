@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/visible"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -122,4 +123,19 @@ func OrNil(d *value.Dict) value.Value {
 		return nil
 	}
 	return d
+}
+
+// ArgsText returns arguments, each of them cut. Untrusted text in it is not visible yet.
+func ArgsText(args *value.Dict) string {
+	const maxArg = 50 // characters of each
+	var b strings.Builder
+	for k, v := range args.All() {
+		name, _ := k.(string)
+		text := value.FormatJSON(v, "")
+		if s, ok := v.(string); ok && !strings.ContainsAny(s, " \n\t\"") {
+			text = s
+		}
+		b.WriteString(" " + name + "=" + visible.Cut(text, maxArg))
+	}
+	return b.String()
 }

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -37,7 +36,7 @@ func StepDict(e *history.Entry, times *history.Times) *value.Dict {
 		PutTimes(d)(times.Step(e))
 	}
 	if e.Err != nil {
-		ui.PutError(d, e.Err)
+		PutError(d, e.Err)
 	}
 	if e.Change != nil {
 		d.Put("change", e.Change)
@@ -48,7 +47,7 @@ func StepDict(e *history.Entry, times *history.Times) *value.Dict {
 		d.Put("output_tokens", tokens.Out)
 	}
 	if len(e.Notes) > 0 {
-		d.Put("notes", value.List(ui.Map(e.Notes, shownNote)))
+		d.Put("notes", value.List(value.Map(e.Notes, shownNote)))
 	}
 	if len(e.Questions) > 0 {
 		d.Put("questions", questionList(e.Questions))

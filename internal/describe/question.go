@@ -3,7 +3,6 @@ package describe
 import (
 	"strings"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/forms"
 	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/internal/review"
@@ -44,7 +43,7 @@ func AnswerHint(run string, q *history.Asked) string {
 
 // questionList is a list of questions as --json prints them.
 func questionList(list []history.Asked) value.List {
-	return ui.Map(list, func(q history.Asked) value.Value { return questionDict(&q) })
+	return value.Map(list, func(q history.Asked) value.Value { return questionDict(&q) })
 }
 
 // questionDict is a question as --json prints it. Its review is what a person is shown, with
@@ -83,10 +82,10 @@ func questionData(q *history.Asked) value.Value {
 		d.Put("args", q.Args)
 	}
 	if len(q.Capabilities) > 0 {
-		d.Put("capabilities", ui.Texts(q.Capabilities))
+		d.Put("capabilities", texts(q.Capabilities))
 	}
 	if len(q.Changes) > 0 {
-		files := ui.Map(q.Changes, func(c tool.Change) value.Value {
+		files := value.Map(q.Changes, func(c tool.Change) value.Value {
 			return value.NewDict("path", c.Path, "before", stateData(&c.Before), "after", stateData(&c.After), "diff", c.Diff)
 		})
 		d.Put("changes", tool.ChangeSums(q.Changes))

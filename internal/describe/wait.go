@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -87,7 +86,7 @@ func (w *Wait) Text() string {
 	case len(w.Questions) > 1 && w.Open() == 0:
 		return "has all its answers"
 	case len(w.Questions) > 1:
-		return "waits for " + ui.Count(w.Open(), "answer")
+		return "waits for " + count(w.Open(), "answer")
 	case len(w.Questions) == 1:
 		return QuestionLine(&w.Questions[0])
 	}

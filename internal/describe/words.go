@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -79,7 +77,7 @@ func wordsOf(e *history.Entry) stepWords {
 	case e.Func == "time.sleep":
 		return sleepWords(e)
 	}
-	return outcomeWords(e.Func+calls.Args(args), e.Outcome.Value).named(e.Func, args)
+	return outcomeWords(e.Func+ArgsText(args), e.Outcome.Value).named(e.Func, args)
 }
 
 func outcomeWords(what string, result value.Value) stepWords {
@@ -125,7 +123,7 @@ func agentWords(e *history.Entry, name string, out *value.Dict) stepWords {
 	case "finish":
 		return field("end, "+e.Args.Text("reason"), "answer")
 	}
-	return outcomeWords(e.Func+calls.Args(e.Args), e.Outcome.Value).named(e.Func, e.Args)
+	return outcomeWords(e.Func+ArgsText(e.Args), e.Outcome.Value).named(e.Func, e.Args)
 }
 
 // calledWords describes a call of a model by its decision and its outcome.
@@ -156,7 +154,7 @@ func repliedWords(decisions, outcomes value.List) stepWords {
 		}
 		w.calls = append(w.calls, Step{Mark: mark, What: one.what, Result: one.result, Name: one.name, About: one.about, Figures: figures(size(one.value), "", Tokens{})})
 	}
-	w.name, w.about = ui.Count(len(decisions), "call"), strings.Join(names, ", ")
+	w.name, w.about = count(len(decisions), "call"), strings.Join(names, ", ")
 	w.what = w.name + ": " + w.about
 	return w
 }
@@ -185,7 +183,7 @@ func CallOf(e *history.Entry, at tool.StepPath) *history.Entry {
 
 // callWords shows a call that is recorded as a name and arguments.
 func callWords(d *value.Dict, name, args string) string {
-	return d.Text(name) + calls.Args(d.Dict(args))
+	return d.Text(name) + ArgsText(d.Dict(args))
 }
 
 func callsWords(args *value.Dict) string {
@@ -197,7 +195,7 @@ func callsWords(args *value.Dict) string {
 			names[i], _ = pair[0].(string)
 		}
 	}
-	return ui.Count(len(list), "call") + ": " + strings.Join(names, ", ")
+	return count(len(list), "call") + ": " + strings.Join(names, ", ")
 }
 
 // commitWords lists the files that a commit changed: those that it reported, or else
@@ -267,7 +265,7 @@ func shellWords(args, out *value.Dict) stepWords {
 
 // humanWords are the question to a person, and the answer.
 func humanWords(e *history.Entry, name string) stepWords {
-	w := stepWords{what: e.Func + calls.Args(e.Args), value: e.Outcome.Value, asks: true}.named(e.Func, e.Args)
+	w := stepWords{what: e.Func + ArgsText(e.Args), value: e.Outcome.Value, asks: true}.named(e.Func, e.Args)
 	for i := range e.Questions {
 		if q := &e.Questions[i]; q.Kind != tool.QuestionApproval {
 			w.what, w.name, w.about = name+": "+q.Text, name, q.Text
@@ -281,7 +279,7 @@ func humanWords(e *history.Entry, name string) stepWords {
 }
 
 func sleepWords(e *history.Entry) stepWords {
-	w := stepWords{what: e.Func + calls.Args(e.Args), asks: true}.named(e.Func, e.Args)
+	w := stepWords{what: e.Func + ArgsText(e.Args), asks: true}.named(e.Func, e.Args)
 	v, _ := e.Args.Get("seconds")
 	switch n := v.(type) {
 	case int64:
