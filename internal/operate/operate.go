@@ -53,6 +53,9 @@ type Host interface {
 	// StepOf returns the step of the call whose handler in Go has a context, or nil. run is the ID of its
 	// recorded run, or "" if the run is not recorded. A resumed run makes the call again at the same step.
 	StepOf(ctx context.Context) (run string, at tool.StepPath)
+	// Journal returns the journal of the runs of the host, to read it. It fails with kind Invalid without a store, and
+	// with Closed when the host is closed.
+	Journal() (*history.Journal, error)
 	// ReplayOf returns the ID of the run whose replay a context belongs to, or "".
 	ReplayOf(ctx context.Context) string
 	// AskingLive returns a context for calls, and for runs that are resumed, with somebody who can be asked

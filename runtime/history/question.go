@@ -25,6 +25,9 @@ type Asked struct {
 	// Answer is the answer, or nil. While the question is open it can still be
 	// corrected.
 	Answer *Answered
+	// Sent counts the answers that were sent while it is open, of which Answer is the last. Only
+	// [Journal.Questions] sets it.
+	Sent int
 	// Spent reports that the effect was begun again after the answer was used: another
 	// try needs another answer.
 	Spent bool
@@ -159,7 +162,8 @@ func (j *Journal) questions(ctx context.Context, run string) (open []Asked, lost
 			continue
 		}
 		q := e.Questions[len(e.Questions)-1]
-		q.Answer = sent[answerKey(q.StepPath, q.N)]
+		key := answerKey(q.StepPath, q.N)
+		q.Answer, q.Sent = sent[key], h.sent(key)
 		open = append(open, q)
 	}
 	return open, lost, err
@@ -181,6 +185,16 @@ func (h *history) answers() (map[string]*Answered, error) {
 		sent[m.Key] = a
 	}
 	return sent, damage
+}
+
+// sent counts the answers in the inbox to a question.
+func (h *history) sent(key string) (n int) {
+	for _, m := range h.inbox {
+		if m.Kind == answerKind && m.Key == key {
+			n++
+		}
+	}
+	return n
 }
 
 // Answer answers an open question of a run. Any process may call it: the run may be

@@ -366,3 +366,21 @@ func TestQuestionID(t *testing.T) {
 }
 
 func second3(_ string, _ tool.StepPath, _ int, err error) error { return err }
+
+// TestSentAnswers checks that an open question says how many answers were sent to it.
+func TestSentAnswers(t *testing.T) { eachStore(t, testSentAnswers) }
+
+func testSentAnswers(t *testing.T, s storage) {
+	ctx, j := context.Background(), s.open()
+	l := begin(t, j, "r")
+	asked(t, l, "1", Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "?"}})
+	asked(t, l, "2", Asked{Question: tool.Question{Kind: tool.QuestionConfirm, Text: "?"}})
+	for n := range 3 {
+		open, err := j.Questions(ctx, "r")
+		check(t, err)
+		if len(open) != 2 || open[0].Sent != n || open[1].Sent != 0 {
+			t.Fatalf("after %d answers the questions are %+v", n, open)
+		}
+		check(t, j.Answer(ctx, "r", place("1"), 1, tool.Answer{Yes: n == 0}))
+	}
+}

@@ -135,7 +135,11 @@ func StartedBy(ctx context.Context, person string) context.Context {
 
 // recordedOptions returns the options of a run that the host records.
 func (h *Host) recordedOptions(ctx context.Context, options *value.Dict) *value.Dict {
-	options = h.opts.approved(options)
+	return startedNow(ctx, h.opts.approved(options))
+}
+
+// startedNow returns the options of a run that begins with a context.
+func startedNow(ctx context.Context, options *value.Dict) *value.Dict {
 	if person, _ := ctx.Value(startedBy{}).(string); person != "" {
 		options = options.OrEmpty().Clone(1)
 		options.Put(history.OptionBy, person)

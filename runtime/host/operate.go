@@ -43,6 +43,8 @@ func (h operated) Valid() error { return h.valid() }
 
 func (h operated) HasStore() bool { return h.opts.Journal != nil }
 
+func (h operated) Journal() (*history.Journal, error) { return h.journal() }
+
 func (h operated) Project() string { return h.opts.Project }
 
 func (h operated) Memory() *membudget.Host { return h.gate.Memory }

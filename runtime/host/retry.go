@@ -71,7 +71,7 @@ func (h *Host) Fork(ctx context.Context, r retry.Request) (runID string, err err
 	if err != nil {
 		return "", err
 	}
-	f := history.Fork{ID: r.ID, From: from, Script: log.Script(), Options: run.Options, Drops: func(n *value.Dict) bool { return n.Has(noteTool) }}
+	f := history.Fork{ID: r.ID, From: from, Script: log.Script(), Options: startedNow(ctx, run.Options), Drops: func(n *value.Dict) bool { return n.Has(noteTool) }}
 	if run.Kind == WorkflowKind {
 		if f.Script, err = h.currentScript(ctx, &run, f.Script); err != nil {
 			return "", err
