@@ -43,12 +43,12 @@ func AnswerHint(run string, q *history.Asked) string {
 
 // questionList is a list of questions as --json prints them.
 func questionList(list []history.Asked) value.List {
-	return value.Map(list, func(q history.Asked) value.Value { return questionDict(&q) })
+	return value.Map(list, func(q history.Asked) value.Value { return Question(&q) })
 }
 
-// questionDict is a question as --json prints it. Its review is what a person is shown, with
+// Question is a question as --json prints it. Its review is what a person is shown, with
 // marks as data.
-func questionDict(q *history.Asked) *value.Dict {
+func Question(q *history.Asked) *value.Dict {
 	d := value.NewDict("id", q.ID, "place", q.StepPath.String(), "kind", string(q.Kind), "text", q.Text, "confirm", q.Kind != tool.QuestionAsk,
 		"asked", stamp(q.Asked), "data", questionData(q),
 		"review", review.Of(&q.Question, &review.About{}).Dict(), "answer", nil)
@@ -64,6 +64,13 @@ func questionDict(q *history.Asked) *value.Dict {
 		d.Put("args", OrNil(a.Args))
 	}
 	return d
+}
+
+// Given is the answer to a question, as runs answer --json prints it.
+func Given(q *history.Asked) *value.Dict {
+	a := q.Answer
+	return value.NewDict("id", q.Run, "question_id", q.ID, "place", q.StepPath.String(), "question", q.Text,
+		"answer", AnswerValue(q), "why", a.Why, "by", a.By, "always", a.Always, "args", OrNil(a.Args), "result", AnswerResult(q))
 }
 
 // questionData is what is shown with a question, as --json prints it. The changes are

@@ -156,7 +156,7 @@ func (w *Wait) Next() (label, command string) {
 func (w *Wait) Dict() *value.Dict {
 	d := value.NewDict("place", "", "question", "", "confirm", false, "until", stamp(w.until), "answer", nil)
 	if len(w.Questions) > 0 {
-		q := questionDict(&w.Questions[0])
+		q := Question(&w.Questions[0])
 		for _, name := range []string{"place", "confirm", "answer"} {
 			v, _ := q.Get(name)
 			d.Put(name, v)

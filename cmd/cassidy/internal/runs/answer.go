@@ -119,8 +119,7 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 		c.Did("answered %s: %s", ui.CutShown(describe.AnswerText(q), draw.MaxText), ui.CutShown(q.Text, draw.MaxText))
 		return r.ID, nil
 	case c.JSON:
-		return r.ID, c.PrintJSON(value.NewDict("id", r.ID, "question_id", q.ID, "place", q.StepPath.String(), "question", q.Text,
-			"answer", describe.AnswerValue(q), "why", answer.Why, "by", answer.By, "always", answer.Always, "args", describe.OrNil(answer.Args), "result", describe.AnswerResult(q)))
+		return r.ID, c.PrintJSON(describe.Given(q))
 	}
 	c.Say(draw.Done, "answered "+reply+": "+about)
 	c.Note("to continue: cassidy runs resume %s", r.ID)

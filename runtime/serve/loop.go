@@ -1,0 +1,213 @@
+package serve
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+const (
+	dueEvery = time.Second      // how often a project is asked for runs that are due
+	maxRetry = 60 * time.Second // how long a run that could not be continued waits for the next try
+)
+
+// Run executes the runs that are due until ctx ends or the server is shut down: immediately after a run
+// begins or a question is answered here, and otherwise within about a second. The runs that it has
+// begun to execute continue; [Server.Shutdown] waits for them. If a run fails, its record says so, and the
+// Logger gets the kind of an error that left it due. Run returns nil after Shutdown, or else the error of ctx.
+func (s *Server) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	for _, p := range s.projects {
+		all.Go(func() { s.keepRunning(ctx, p) })
+	}
+	all.Wait()
+	if s.isDraining() {
+		return nil
+	}
+	return value.AsError(context.Cause(ctx), value.Canceled)
+}
+
+// keepRunning executes the runs of a project.
+func (s *Server) keepRunning(ctx context.Context, p *project) {
+	tick := time.NewTicker(dueEvery)
+	defer tick.Stop()
+	for {
+		for _, id := range s.due(ctx, p) {
+			select { // the projects that wait for a slot get one in turn
+			case s.slots <- struct{}{}:
+			case <-s.draining:
+				return
+			case <-ctx.Done():
+				return
+			}
+			if s.isDraining() || !p.jobs.take(id) {
+				<-s.slots
+				continue
+			}
+			go s.execute(context.WithoutCancel(ctx), p, id)
+		}
+		select {
+		case <-tick.C:
+		case <-p.wake:
+		case <-s.draining:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// due returns the runs of a project that can be executed now, those first that somebody waits for, and then
+// the oldest.
+func (s *Server) due(ctx context.Context, p *project) []string {
+	var list []string
+	for r, err := range p.Host.Due(ctx) {
+		if err != nil {
+			s.opts.Logger.Info("a run that is due cannot be read", "project", p.Name, "run", r.ID, "kind", value.KindOf(err).String())
+			continue
+		}
+		list = append(list, r.ID)
+	}
+	slices.Reverse(list)
+	return p.jobs.ready(list, s.now())
+}
+
+// execute continues a run. Nothing that happens in it ends the loop.
+func (s *Server) execute(ctx context.Context, p *project, id string) {
+	err := value.Errorf(value.Internal, "the run panicked")
+	defer func() {
+		_ = recover() // the host reports the panics of tools; this is one of Project.Resume
+		if p.jobs.done(id, err, s.now()) {
+			s.opts.Logger.Info("a due run was not completed", "project", p.Name, "run", id, "kind", err.Kind.String())
+		}
+		<-s.slots
+		p.wakeUp()
+	}()
+	err = value.ErrorOf(p.resume(ctx, id), value.Failed)
+}
+
+// resume continues a run as the project does.
+func (p *project) resume(ctx context.Context, id string) error {
+	r, err := p.Host.Recorded(ctx, id)
+	if err != nil {
+		return err
+	}
+	if p.Resume != nil {
+		_, err = p.Resume(ctx, r)
+	} else {
+		_, err = p.Host.Resume(ctx, id)
+	}
+	if r.ForkedFrom != "" && err != nil { // a retry whose scripts do something else ends
+		_ = p.op.EndFork(ctx, id, err)
+	}
+	return err
+}
+
+// wakeUp has the loop look for due runs immediately.
+func (p *project) wakeUp() {
+	select {
+	case p.wake <- struct{}{}:
+	default: // it is about to look
+	}
+}
+
+// jobs are the runs of a project that are executed, and those that wait for another try.
+type jobs struct {
+	mu      *sync.Mutex
+	running map[string]bool
+	wanted  map[string]bool // somebody asked to continue them
+	failed  map[string]failure
+	ending  map[string]chan struct{} // closed when the execution of a run ends
+}
+
+// A failure is that a run could not be continued, and stays due.
+type failure struct {
+	times int
+	until time.Time // the next try
+}
+
+func newJobs() jobs {
+	return jobs{&sync.Mutex{}, map[string]bool{}, map[string]bool{}, map[string]failure{}, map[string]chan struct{}{}}
+}
+
+// want has a run continued soon, even if it waits.
+func (j *jobs) want(id string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.wanted[id] = true
+	delete(j.failed, id)
+}
+
+// ready returns which runs are to be executed now, of those that are due and those that are wanted.
+func (j *jobs) ready(due []string, now time.Time) (list []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for id := range j.wanted {
+		list = append(list, id)
+	}
+	waits := map[string]failure{}
+	for _, id := range due {
+		f, failed := j.failed[id]
+		if failed {
+			waits[id] = f
+		}
+		if !j.running[id] && !j.wanted[id] && !now.Before(f.until) {
+			list = append(list, id)
+		}
+	}
+	j.failed = waits // others are due no longer
+	return list
+}
+
+// take reports whether a run can be executed, and is from now on.
+func (j *jobs) take(id string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.running[id] {
+		return false
+	}
+	j.running[id] = true
+	delete(j.wanted, id)
+	return true
+}
+
+// done ends the execution of a run, and reports whether its error is worth a message: a run that waits or
+// was taken by another process has not failed.
+func (j *jobs) done(id string, e *value.Error, now time.Time) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.running, id)
+	if ends := j.ending[id]; ends != nil {
+		close(ends)
+		delete(j.ending, id)
+	}
+	if e == nil || e.Kind == value.Parked || e.Kind == value.Conflict && e.Limit == "" {
+		delete(j.failed, id)
+		return false
+	}
+	f := j.failed[id]
+	f.times++
+	f.until = now.Add(min(time.Second<<min(f.times, 10), maxRetry))
+	j.failed[id] = f // until it turns out that the run has ended
+	return true
+}
+
+// ends returns a channel that is closed when this process has executed a run, at the next time that it does.
+func (j *jobs) ends(id string) <-chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ending[id] == nil {
+		j.ending[id] = make(chan struct{})
+	}
+	return j.ending[id]
+}
+
+// count returns how many runs are executed.
+func (j *jobs) count() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.running)
+}
