@@ -225,14 +225,16 @@ func (r *rig) do(a ask, status int) *value.Dict {
 	if err != nil || response.StatusCode != status {
 		r.t.Fatalf("%s %s: status %d, %v, want %d: %s", a.method, a.path, response.StatusCode, err, status, text)
 	}
-	if len(bytes.TrimSpace(text)) == 0 {
-		return &value.Dict{}
+	d := &value.Dict{}
+	if len(bytes.TrimSpace(text)) > 0 {
+		v, err := value.ParseJSON(text)
+		got, ok := v.(*value.Dict)
+		if err != nil || !ok {
+			r.t.Fatalf("%s %s: %v: %s", a.method, a.path, err, text)
+		}
+		d = got
 	}
-	v, err := value.ParseJSON(text)
-	d, ok := v.(*value.Dict)
-	if err != nil || !ok {
-		r.t.Fatalf("%s %s: %v: %s", a.method, a.path, err, text)
-	}
+	checkDescribed(r.t, a.method, a.path, status, d)
 	return d
 }
 

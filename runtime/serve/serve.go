@@ -189,9 +189,11 @@ func (s *Server) Handler() http.Handler { return s.handlers }
 // error of ctx, and the hosts interrupt what is left when they are shut down.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.drain.Do(func() { close(s.draining) })
-	for range cap(s.slots) { // nothing takes one after these
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for len(s.slots) > 0 {
 		select {
-		case s.slots <- struct{}{}:
+		case <-tick.C:
 		case <-ctx.Done():
 			return value.AsError(context.Cause(ctx), value.Canceled)
 		}
