@@ -5,12 +5,18 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
+
+// lookTime is how long an answer waits for a run that looks at its files again.
+const lookTime = 10 * time.Second
 
 // listQuestions answers with the open questions of a run.
 func (r *request) listQuestions() error {
@@ -23,6 +29,21 @@ func (r *request) listQuestions() error {
 		return err
 	}
 	return r.reply(http.StatusOK, value.NewDict("questions", list))
+}
+
+// questions returns the open questions of a run, as JSON has them.
+func (r *request) questions(p *project, run *history.Run) (value.List, error) {
+	open, err := r.openQuestions(p, run)
+	return value.Map(open, func(q history.Asked) value.Value { return view(&q) }), err
+}
+
+// openQuestions returns the open questions of a run.
+func (r *request) openQuestions(p *project, run *history.Run) ([]history.Asked, error) {
+	j, err := p.op.Journal()
+	if err != nil {
+		return nil, err
+	}
+	return j.Questions(r.Context(), run.ID)
 }
 
 // view returns a question as runs show --json prints it, with what an answer to it has to name.
@@ -112,14 +133,22 @@ func (s *Server) mayAnswer(u *User, run *history.Run, q *history.Asked, a *tool.
 // with the answer. If the user has not seen the question as it is, or the answers before theirs, it fails with
 // the question as it is now.
 func (r *request) answer(p *project, run *history.Run, a answer) (*history.Asked, error) {
-	p.answering.Lock()
-	defer p.answering.Unlock()
 	q, err := r.openQuestion(p, run, a.question)
 	if err != nil {
 		return nil, err
 	}
 	if err := r.s.mayAnswer(r.user, run, q, &a.Answer); err != nil {
 		return nil, r.refused(p.Name, run.ID, err)
+	}
+	if a.Yes && len(q.Changes) > 0 {
+		if err := r.lookAgain(p, run, q); err != nil {
+			return nil, err
+		}
+	}
+	p.answering.Lock()
+	defer p.answering.Unlock()
+	if q, err = r.openQuestion(p, run, a.question); err != nil {
+		return nil, err
 	}
 	a.By = r.user.Name
 	given, err := q.Accepts(a.Answer)
@@ -145,6 +174,39 @@ func (r *request) answer(p *project, run *history.Run, a answer) (*history.Asked
 	r.decided(d)
 	p.wakeUp()
 	return q, nil
+}
+
+// lookAgain has a parked run look at the files that a yes would change. If they are no longer what the person has seen, the
+// run asks about other changes, and lookAgain fails with that question.
+func (r *request) lookAgain(p *project, run *history.Run, q *history.Asked) error {
+	ends := p.jobs.ends(run.ID)
+	if run.State == history.Parked && p.jobs.take(run.ID) {
+		select {
+		case r.s.slots <- struct{}{}:
+			go r.s.execute(context.WithoutCancel(r.Context()), p, run.ID)
+		default: // the gate looks again before it changes them
+			p.jobs.done(run.ID, nil, r.s.now())
+			return nil
+		}
+		late := time.NewTimer(lookTime)
+		defer late.Stop()
+		select {
+		case <-ends:
+		case <-late.C:
+		case <-r.Context().Done():
+		}
+	}
+	list, err := r.openQuestions(p, run)
+	if err != nil || slices.ContainsFunc(list, func(other history.Asked) bool { return other.ID == q.ID }) {
+		return err
+	}
+	for i := range list {
+		if now := &list[i]; now.Tool == q.Tool && len(now.Changes) > 0 {
+			paths := strings.Join(value.Map(q.Changes, func(c tool.Change) string { return c.Path }), ", ")
+			return conflict(value.NewDict("question", view(now)), "not approved: the files have changed since you saw the question: "+value.Clean(paths, 200), "look at the new changes, and answer the new question")
+		}
+	}
+	return nil // whatever it became, it is not open
 }
 
 // word is an answer in one word.
@@ -184,11 +246,7 @@ func answeredBy(q *history.Asked) string {
 
 // openQuestion returns an open question of a run. For one whose answer was used already, it fails with the question.
 func (r *request) openQuestion(p *project, run *history.Run, id string) (*history.Asked, error) {
-	j, err := p.op.Journal()
-	if err != nil {
-		return nil, err
-	}
-	open, err := j.Questions(r.Context(), run.ID)
+	open, err := r.openQuestions(p, run)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +255,7 @@ func (r *request) openQuestion(p *project, run *history.Run, id string) (*histor
 			return &open[i], nil
 		}
 	}
-	for e, err := range j.Entries(r.Context(), run.ID) {
+	for e, err := range p.op.Steps(r.Context(), run.ID) {
 		if err != nil {
 			continue // the rest can be read
 		}

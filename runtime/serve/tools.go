@@ -171,11 +171,7 @@ func (r *request) waits(p *project, run *history.Run) bool {
 	if run.State == history.Parked && (run.Reason == history.Queued || run.Reason == history.Interrupted) {
 		return false
 	}
-	j, err := p.op.Journal()
-	if err != nil {
-		return true
-	}
-	open, err := j.Questions(r.Context(), run.ID)
+	open, err := r.openQuestions(p, run)
 	return err != nil || !slices.ContainsFunc(open, func(q history.Asked) bool { return q.Answer != nil })
 }
 
@@ -193,17 +189,4 @@ func (r *request) pending(p *project, id string) error {
 	d.Put("questions", list)
 	r.w.Header().Set("Location", "/v1/runs/"+id)
 	return r.reply(http.StatusAccepted, d)
-}
-
-// questions returns the open questions of a run.
-func (r *request) questions(p *project, run *history.Run) (value.List, error) {
-	j, err := p.op.Journal()
-	if err != nil {
-		return nil, err
-	}
-	open, err := j.Questions(r.Context(), run.ID)
-	if err != nil {
-		return nil, err
-	}
-	return value.List(value.Map(open, func(q history.Asked) value.Value { return view(&q) })), nil
 }
