@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -94,9 +95,15 @@ func (r *request) reply(status int, body *value.Dict) error {
 	return nil
 }
 
+// bodyTime is how long a client may take to send a body.
+const bodyTime = 30 * time.Second
+
 // fields reads the body of a request: an object with some of these fields, or a form with them. A request
 // without a body has none.
 func (r *request) fields(names ...string) (*value.Dict, error) {
+	conn := http.NewResponseController(r.w)
+	_ = conn.SetReadDeadline(time.Now().Add(bodyTime))
+	defer conn.SetReadDeadline(time.Time{}) // afterwards it would end the request
 	if r.isForm() {
 		return r.formFields(names)
 	}

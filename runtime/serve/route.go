@@ -107,15 +107,17 @@ const contentPolicy = "default-src 'none'; script-src 'self'; connect-src 'self'
 
 // handle serves a request by a function, whose error it answers.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt *route, serve func(*request) error) {
-	q := &request{Request: r, w: &response{ResponseWriter: w}, s: s, route: rt, id: strings.ToLower(rand.Text()[:12])}
+	q := &request{w: &response{ResponseWriter: w}, s: s, route: rt, id: strings.ToLower(rand.Text()[:12])}
 	h := w.Header()
 	h.Set("Content-Security-Policy", contentPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Request-Id", q.id)
+	q.Request = r.WithContext(r.Context()) // a copy: the server looks at its own to see how much was not read
 	q.Body = http.MaxBytesReader(w, r.Body, cmp.Or(rt.body, maxBody))
 	defer func() {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // for what is left of the body
 		if p := recover(); p != nil && p != http.ErrAbortHandler {
 			s.opts.Logger.Error("a request panicked", "pattern", rt.pattern, "request", q.id)
 			if q.w.status != 0 {
