@@ -63,7 +63,7 @@ var powers = map[string]struct {
 	"io/ioutil":     {"", "os by another name"},
 	"os/user":       {"", "the command asks the environment"},
 	"unsafe":        {"sandbox sandbox/internal/seal sandbox/launch sandbox/internal/seccomp", "seccomp and capset take pointers, and have no wrapper; a message of megabytes becomes a string without a copy"},
-	"embed":         {"cmd/cassidy/internal/completion cmd/cassidy/internal/demo tools scripts runtime/model/catalog runtime/serve", "data travels in the binary"},
+	"embed":         {"cmd/cassidy/internal/completion cmd/cassidy/internal/demo tools scripts runtime/model/catalog runtime/serve runtime/serve/internal/page", "data travels in the binary"},
 	"time/tzdata":   {"stdlib/clock", "a sandboxed process cannot read the system's time zones"},
 	"runtime/debug": {"internal/testutil cmd/cassidy cmd/cassidy/internal/app sandbox sandbox/internal/seal runtime/host/internal/gate runtime/history", "the version of the build; a worker's limits; the stack of a panic, for the log"},
 

@@ -1,0 +1,239 @@
+// The page works without this file. It adds: live parts, keys, and comfort in forms.
+// It never builds HTML from data: it puts parts that the server rendered where they belong,
+// and appends streamed text as text.
+const $ = (s, el = document) => el.querySelector(s);
+const $$ = (s, el = document) => [...el.querySelectorAll(s)];
+
+// ---- what a screen reader hears: boundaries only, at most one message in 3 s
+const said = [];
+let saying = 0;
+function say(text) {
+  if (!said.includes(text)) said.push(text);
+  if (saying) return;
+  saying = setTimeout(() => { saying = 0; $('#say').textContent = said.splice(0).join('. '); }, said.length > 1 ? 3000 : 300);
+}
+
+// ---- live
+const live = { url: document.body.dataset.live, last: 0, heard: Date.now(), wait: 1000, es: null, timer: 0 };
+const QUIET = 40_000; // the server sends a ping event (not a comment, which we could not see) every 15 s
+function net(state, text) {
+  for (const p of $$('[data-net]')) { p.dataset.s = state; p.lastElementChild.textContent = text; }
+  const note = $('#offline');
+  if (state === 'off' && note.hidden) bar(`Not live since ${new Date(live.heard).toLocaleTimeString()}. What you see may be old.`);
+  else if (state === 'on') note.hidden = true;
+}
+function bar(text, out = false) {
+  $('#offline > span').textContent = text;
+  $('[data-now]').hidden = out; $('[data-sign]').hidden = !out; $('#offline').hidden = false;
+}
+$('[data-now]').addEventListener('click', () => { live.wait = 1000; open(); });
+function open() {
+  close();
+  const u = new URL(live.url, location);
+  if (live.last) u.searchParams.set('after', live.last);
+  const es = live.es = new EventSource(u);
+  const on = (type, fn) => es.addEventListener(type, e => {
+    live.heard = Date.now(); live.wait = 1000; net('on', 'Live');
+    if (e.lastEventId) live.last = e.lastEventId;
+    fn?.(e.data);
+  });
+  on('ping'); on('part', part); on('text', text); on('say', say); on('count', count); on('resync', resync); on('draining', () => { live.wait = 2000; bar('The server is restarting. Runs continue where they were.'); });
+  es.onopen = () => { live.heard = Date.now(); net('on', 'Live'); };
+  es.onerror = () => { es.close(); retry(); };
+  clearInterval(live.timer);
+  live.timer = setInterval(() => { if (Date.now() - live.heard > QUIET) { close(); retry(); } }, 5000);
+}
+function close() { live.es?.close(); live.es = null; clearInterval(live.timer); clearTimeout(live.again); }
+function retry() {
+  net('try', 'Reconnecting');
+  if (Date.now() - live.heard > 5000) net('off', 'Not live');
+  if (live.wait > 3000) signed();
+  live.again = setTimeout(open, live.wait * (.8 + Math.random() * .4));
+  live.wait = Math.min(live.wait * 2, 30_000);
+}
+// A stream that is refused looks like one that broke, so ask whether we are still signed in.
+async function signed() {
+  try { const r = await fetch(location.href, { method: 'HEAD', redirect: 'manual' }); if (r.type === 'opaqueredirect' || r.status === 401) { close(); bar('You are signed out. What you have typed stays here.', true); } } catch { /* not live: the bar says so */ }
+}
+if (live.url) {
+  open();
+  // A hidden tab gives its connection back: HTTP/1.1 allows six for all tabs together.
+  document.addEventListener('visibilitychange', () => document.hidden ? close() : open());
+  addEventListener('pagehide', close); addEventListener('pageshow', e => e.persisted && open());
+}
+
+// ---- merging: an element with an ID is replaced in place; nothing moves under the pointer
+function part(html) {
+  const t = document.createElement('template');
+  t.innerHTML = html; // rendered and escaped by the server's templates
+  for (const now of [...t.content.children]) {
+    const old = document.getElementById(now.id);
+    if (old) { if (!busy(old)) swap(old, now); else late.set(now.id, now); continue; }
+    put(now);
+  }
+}
+function put(now) {
+  const into = document.getElementById(now.dataset.into || '');
+  if (into?.matches('[data-list]')) hold(now); else if (into) follow(now, () => into.append(now));
+}
+// The page scrolls with what is new only while its end is in view.
+function follow(el, add) {
+  const end = $('[data-follow]'), there = end && end.getBoundingClientRect().bottom <= innerHeight + 4;
+  add();
+  if (there) end.scrollIntoView({ block: 'end' });
+}
+const busy = el => el.contains(document.activeElement) && document.activeElement.matches('input,textarea,select,[open] *');
+const late = new Map();
+addEventListener('focusout', () => setTimeout(() => {
+  for (const [id, now] of late) { const old = document.getElementById(id); if (old && !busy(old)) { late.delete(id); swap(old, now); } }
+}));
+function swap(old, now) {
+  const open = $$('details', old).map(d => d.open), focus = old.contains(document.activeElement) && pathTo(old, document.activeElement);
+  $$('details', now).forEach((d, i) => { if (open[i] !== undefined) d.open = open[i]; });
+  if ($('[aria-current]', old) && !$('[aria-current]', now)) $('a', now)?.setAttribute('aria-current', 'true');
+  old.replaceWith(now);
+  if (focus) focus.reduce((el, i) => el?.children[i], now)?.focus({ preventScroll: true });
+}
+function pathTo(root, el) { const p = []; for (; el !== root; el = el.parentElement) p.unshift([...el.parentElement.children].indexOf(el)); return p; }
+// New rows of a list wait behind a button.
+const held = [];
+function hold(row) {
+  held.push(row);
+  const b = $('[data-new]');
+  const what = b.dataset.new || 'run';
+  b.hidden = false; b.textContent = `${held.length} new ${what}${held.length === 1 ? '' : 's'} · Show`;
+}
+$('[data-new]')?.addEventListener('click', e => { $('[data-list]').prepend(...held.splice(0).reverse()); e.target.hidden = true; });
+function text(data) {
+  const d = JSON.parse(data), el = document.getElementById(d.to)?.querySelector('[data-stream]');
+  if (el) follow(el, () => el.append(d.add));
+}
+function count(data) {
+  const n = +data;
+  for (const b of $$('[data-count]')) { b.textContent = n; b.parentElement.hidden = !n; }
+  document.title = (n ? `(${n}) ` : '') + document.title.replace(/^\(\d+\) /, '');
+}
+// After a gap, the page is fetched again and merged: what has parts is compared part by part.
+async function resync() {
+  const d = await page(location.href);
+  for (const el of $$('main [id]', d)) {
+    const old = document.getElementById(el.id);
+    if (!old) { if (el.dataset.into) put(el); continue; }
+    if (!$('[id]', el) && old.outerHTML !== el.outerHTML) busy(old) ? late.set(el.id, el) : swap(old, el);
+  }
+}
+const out = new Error('signed out');
+async function page(url) {
+  const r = await fetch(url, { headers: { Accept: 'text/html' } });
+  if (r.redirected && new URL(r.url).pathname === '/login') { close(); bar('You are signed out. What you have typed stays here.', true); throw out; }
+  return new DOMParser().parseFromString(await r.text(), 'text/html');
+}
+
+// ---- a step opens in the pane beside the tree; without script the link loads the page
+$('[data-tree]')?.addEventListener('click', async e => {
+  const a = e.target.closest('a'), pane = $('.two > .pane');
+  if (!a || !pane || e.ctrlKey || e.metaKey || e.shiftKey || a.getAttribute('href') === '#' || matchMedia('(max-width: 1099px)').matches) return;
+  e.preventDefault();
+  if ($('textarea', pane)?.value && !confirm('Leave your reason unsent?')) return;
+  const slow = setTimeout(() => pane.setAttribute('aria-busy', 'true'), 400);
+  try {
+    const now = $('.two > .pane', await page(a.href));
+    if (!now) throw 0;
+    pane.replaceWith(now); history.replaceState(null, '', a.href); wire(now);
+    $$('[data-tree] [aria-current]').forEach(x => x.removeAttribute('aria-current')); a.setAttribute('aria-current', 'true');
+    say($('h2', now)?.textContent);
+  } catch (err) { if (err !== out) location = a.href; } finally { clearTimeout(slow); }
+});
+
+// ---- forms
+function wire(root) {
+  for (const a of $$('[data-jump] + .answer', root)) seen.observe(a);
+  for (const b of $$('[data-copy]', root)) b.hidden = !navigator.clipboard;
+  for (const s of $$('select[data-go]', root)) s.addEventListener('change', () => s.form.requestSubmit());
+  for (const f of $$('form[data-once]', root)) f.addEventListener('submit', () => setTimeout(() => { for (const b of $$('button', f)) b.disabled = true; f.setAttribute('aria-busy', 'true'); }));
+  for (const f of $$('form[data-args]', root)) { const show = () => { $('[data-args-out]', f).textContent = JSON.stringify(args(f), null, 2); }; f.addEventListener('input', show); f.addEventListener('reset', () => setTimeout(show)); show(); }
+}
+// The same rules as the server: an optional field that is empty is left out.
+function args(f) {
+  const out = {};
+  for (const el of f.elements) {
+    if (!el.name.startsWith('/') || (el.type === 'radio' && !el.checked) || (el.type === 'checkbox' ? !el.checked : !el.value) || el.name.endsWith('/key')) continue;
+    const path = el.name.slice(1).split('/');
+    let v = el.type === 'number' ? +el.value : el.type === 'checkbox' ? true : el.type === 'file' ? `(${el.files[0].name})` : el.value;
+    if (path.at(-1) === 'value') { const key = f.elements[el.name.replace(/value$/, 'key')].value; if (!key) continue; path.splice(-2, 2, key); (out[path[0]] ??= {})[key] = v; continue; }
+    let at = out;
+    path.forEach((p, i) => { if (i === path.length - 1) Array.isArray(at) ? at.push(v) : at[p] = v; else at = at[p] ??= /^\d+$/.test(path[i + 1]) ? [] : {}; });
+  }
+  return out;
+}
+document.addEventListener('click', e => {
+  const b = e.target.closest('button'); if (!b) return;
+  if ('del' in b.dataset) { e.preventDefault(); const f = b.form, next = b.parentElement.nextElementSibling?.querySelector('button') || f.querySelector('[data-add]'); b.parentElement.remove(); next?.focus(); f.dispatchEvent(new Event('input')); }
+  if (b.dataset.add) {
+    e.preventDefault();
+    const box = b.previousElementSibling, row = box.lastElementChild.cloneNode(true), i = box.children.length, input = $('input', row);
+    input.name = b.dataset.add + i; input.value = ''; input.setAttribute('aria-label', input.getAttribute('aria-label').replace(/\d+$/, i + 1));
+    box.append(row); input.focus();
+  }
+  if (b.dataset.copy) navigator.clipboard?.writeText($(b.dataset.copy).textContent).then(() => { b.textContent = 'Copied'; say('Copied'); });
+  if ('keys' in b.dataset) $('#keys').showModal();
+});
+for (const t of $$('textarea[data-draft]')) {
+  const key = 'draft:' + t.dataset.draft;
+  t.value ||= sessionStorage.getItem(key) ?? '';
+  t.addEventListener('input', () => sessionStorage.setItem(key, t.value));
+  t.form.addEventListener('submit', () => sessionStorage.removeItem(key));
+  t.addEventListener('keydown', e => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing && e.keyCode !== 229 && !matchMedia('(pointer: coarse)').matches) { e.preventDefault(); if (t.value.trim()) t.form.requestSubmit($('.pri', t.form)); } });
+}
+
+
+// ---- a table sorts in place when all its rows are here
+for (const t of $$('table[data-sort]')) for (const a of $$('th a', t.tHead)) a.addEventListener('click', e => {
+  e.preventDefault();
+  const th = a.parentElement, i = th.cellIndex, down = th.classList.contains('r') ? th.getAttribute('aria-sort') !== 'descending' : th.getAttribute('aria-sort') === 'ascending', num = s => parseFloat(s.replace(/[,\s%]/g, ''));
+  const rows = [...t.tBodies[0].rows].sort((x, y) => { const [p, q] = [x, y].map(r => r.cells[i].textContent); const d = isNaN(num(p)) || isNaN(num(q)) ? isNaN(num(q)) - isNaN(num(p)) || p.localeCompare(q) : num(p) - num(q); return down ? -d : d; });
+  for (const h of $$('th', t.tHead)) { h.removeAttribute('aria-sort'); h.firstElementChild.textContent = h.textContent.replace(/ [▾▴]$/, ''); }
+  th.setAttribute('aria-sort', down ? 'descending' : 'ascending'); a.textContent += down ? ' ▾' : ' ▴';
+  t.tBodies[0].append(...rows); say(`Sorted by ${a.textContent.slice(0, -2)}`);
+});
+
+// ---- time: durations of what runs tick; the exact local time is in the title
+const dur = s => s < 60 ? `${s} s` : s < 3600 ? `${s / 60 | 0} m ${s % 60} s` : `${s / 3600 | 0} h ${s % 3600 / 60 | 0} m`;
+const tick = () => { for (const el of $$('[data-tick]')) el.textContent = dur(Math.max(0, (Date.now() - Date.parse(el.dataset.tick)) / 1000 | 0)); };
+setInterval(() => document.hidden || tick(), 1000);
+for (const t of $$('time[datetime]')) t.title = new Date(t.dateTime).toLocaleString(undefined, { dateStyle: 'full', timeStyle: 'long' });
+
+// ---- keys. None decides; they can be turned off in the settings (data-nokeys).
+let g = 0;
+const go = { r: '/runs', q: '/questions', c: '/chat', t: '/tools' };
+document.addEventListener('keydown', e => {
+  if ((e.ctrlKey || e.metaKey) && e.key === 'Enter') { const f = e.target.form; if (f && (f.matches('[data-args]') || f.matches('[data-send]'))) f.requestSubmit(); return; }
+  if (e.ctrlKey || e.metaKey || e.altKey || e.target.matches('input,textarea,select') || 'nokeys' in document.body.dataset || $('dialog[open]')) return;
+  if (g && Date.now() - g < 1500 && go[e.key]) { location = go[e.key]; return; }
+  g = e.key === 'g' ? Date.now() : 0;
+  if (e.key === '?') $('#keys')?.showModal();
+  else if (e.key === '/' && $('[type=search]')) { e.preventDefault(); $('[type=search]').focus(); }
+  else if (e.key === 'a') $('.answer button, .answer input:not([type=hidden]), .answer textarea')?.focus();
+  else if (e.key === 'j' || e.key === 'k') move($$('.runs .t, [data-tree] a, .qs a'), e.key === 'j' ? 1 : -1);
+  else if (e.key === 'e') move($$('[data-tree] a > .bad').map(x => x.parentElement), 1);
+});
+function move(all, by) {
+  all = all.filter(a => a.offsetParent); if (!all.length) return;
+  const at = all.findIndex(a => a === document.activeElement || a.matches('[aria-current]'));
+  all[Math.min(Math.max(at + by, 0), all.length - 1)].focus();
+}
+// The bar that leads to the answer hides while the answer is on screen.
+document.documentElement.classList.add('js');
+document.getElementById(location.hash.slice(1))?.matches('[tabindex]') && document.getElementById(location.hash.slice(1)).focus();
+// Buttons of a page that comes back from the browser's cache work again.
+addEventListener('pageshow', e => { if (e.persisted) for (const b of $$('form[data-once][aria-busy] button')) { b.disabled = false; b.form.removeAttribute('aria-busy'); } });
+addEventListener('keydown', e => { const m = e.key === 'Escape' && $('.menu[open]'); if (m) { m.open = false; $('summary', m).focus(); } });
+addEventListener('click', e => { for (const m of $$('.menu[open]')) if (!m.contains(e.target)) m.open = false; });
+// The server shows times in the zone of this cookie; the first page of all is shown again.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone, had = document.cookie.includes('zone=');
+if (zone && !document.cookie.split('; ').includes('zone=' + zone)) {
+  document.cookie = `zone=${zone}; path=/; max-age=31536000; samesite=lax`;
+  if (!had && zone !== document.body.dataset.zone && document.cookie.includes('zone=') && live.url) location.replace(location.href);
+}
+const seen = new IntersectionObserver(es => es.forEach(e => e.target.previousElementSibling.classList.toggle('here', e.isIntersecting)), { rootMargin: '0px 0px -70px' });
+wire(document);
