@@ -72,7 +72,7 @@ func (e *explainer) schema(path []string, schema, v value.Value, followed int) {
 	for _, name := range []string{"unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$id", "dependentSchemas", "dependencies"} {
 		e.unsure = e.unsure || s.Has(name)
 	}
-	if target := referred(e.root, s.Text("$ref")); target != nil {
+	if target := Referred(e.root, s.Text("$ref")); target != nil {
 		e.schema(path, target, v, followed+1)
 	} else if s.Has("$ref") {
 		e.unsure = true
@@ -120,8 +120,8 @@ func (e *explainer) try(schema, v value.Value, followed int) (problems []Problem
 	return other.problems, !other.unsure && other.steps >= 0
 }
 
-// referred returns the part of a schema that a local reference names, or nil.
-func referred(root value.Value, ref string) value.Value {
+// Referred returns the part of a schema that a local reference names, such as #/$defs/a, or nil.
+func Referred(root value.Value, ref string) value.Value {
 	pointer, local := strings.CutPrefix(ref, "#")
 	d, isDict := root.(*value.Dict)
 	if !local || !isDict || pointer != "" && pointer[0] != '/' {

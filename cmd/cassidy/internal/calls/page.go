@@ -8,6 +8,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -253,7 +254,7 @@ func (p *Page) examples(t *tool.Tool, command string) {
 		if e.Description != "" {
 			p.Text("  ", ui.Printable(e.Description))
 		}
-		p.Line("    " + command + ui.VisibleLine(t.Name+ShellArgs(e.Args))) // not broken: it may be copied
+		p.Line("    " + command + ui.VisibleLine(t.Name+hint.ShellArgs(e.Args))) // not broken: it may be copied
 		if e.HasExpect {
 			arrow, room := "→ ", 80
 			if p.Width > 0 {

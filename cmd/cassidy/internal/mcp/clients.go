@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
+	"github.com/cassidy-run/cassidy/internal/hint"
 	"github.com/cassidy-run/cassidy/internal/yaml"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -96,18 +96,18 @@ func qwenNext(string) []string {
 func claudeAdd(server string, entry *value.Dict) string {
 	words := []string{"claude", "mcp", "add", "--scope", "user", server} // --env takes all words up to the next option
 	for name, v := range entry.Dict("env").OrEmpty().All() {
-		words = append(words, "--env", calls.ShellQuote(fmt.Sprintf("%v=%v", name, v)))
+		words = append(words, "--env", hint.ShellQuote(fmt.Sprintf("%v=%v", name, v)))
 	}
-	words = append(words, "--", calls.ShellQuote(entry.Text("command")))
+	words = append(words, "--", hint.ShellQuote(entry.Text("command")))
 	for _, arg := range entry.Elements("args") {
-		words = append(words, calls.ShellQuote(arg.(string)))
+		words = append(words, hint.ShellQuote(arg.(string)))
 	}
 	return strings.Join(words, " ")
 }
 
 // codeAdd returns the command of VS Code that adds a server.
 func codeAdd(server string, entry *value.Dict) string {
-	return "code --add-mcp " + calls.ShellQuote(value.FormatJSON(named(server, entry), ""))
+	return "code --add-mcp " + hint.ShellQuote(value.FormatJSON(named(server, entry), ""))
 }
 
 // configFile returns a file in the folder where desktop programs keep their settings.
