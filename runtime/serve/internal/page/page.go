@@ -144,6 +144,13 @@ func (p *Pages) funcs() template.FuncMap {
 		"since":  func(t time.Time) string { return duration(p.now().Sub(t)) },
 		"past":   func(t time.Time) bool { return !t.IsZero() && !t.After(p.now()) },
 		"now":    p.now,
-		"look":   look,
+		"day":    func(t time.Time) string { return day(t, p.now()) },
+		"short":  short,
+		// running and ticks are for what still runs: how long it ran before, and since when it runs now.
+		"running": func(since time.Time, before time.Duration) time.Duration { return before + p.now().Sub(since) },
+		"ticks": func(since time.Time, before time.Duration) string {
+			return since.Add(-before).UTC().Format(time.RFC3339)
+		},
+		"look": look,
 	}
 }

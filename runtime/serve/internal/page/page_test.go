@@ -57,15 +57,15 @@ func TestDuration(t *testing.T) {
 func TestText(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{
-		"a <b> & c":           `<bdi class="u">a &lt;b&gt; &amp; c</bdi>`,
-		"orders\u202evsc.zip": `<bdi class="u">orders<mark title="not visible in the original">⟨U+202E⟩</mark>vsc.zip</bdi>`,
-		"two\nlines":          `<bdi class="u">two<i class="ws">↵</i>lines</bdi>`,
+		"a <b> & c":           `<bdi>a &lt;b&gt; &amp; c</bdi>`,
+		"orders\u202evsc.zip": `<bdi>orders<mark title="not visible in the original">⟨U+202E⟩</mark>vsc.zip</bdi>`,
+		"two\nlines":          `<bdi>two<i class="ws">↵</i>lines</bdi>`,
 	} {
 		if got := string(text(s)); got != want {
 			t.Errorf("text(%q) = %s, want %s", s, got, want)
 		}
 	}
-	if got, want := string(lines("two\n<i>lines")), "<bdi class=\"u\">two\n&lt;i&gt;lines</bdi>"; got != want {
+	if got, want := string(lines("two\n<i>lines")), "<bdi>two\n&lt;i&gt;lines</bdi>"; got != want {
 		t.Errorf("lines = %s, want %s", got, want)
 	}
 }

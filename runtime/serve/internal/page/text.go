@@ -38,7 +38,7 @@ func plain(s string) string { return visible.Line(s) }
 
 func isolate(write func(*strings.Builder)) template.HTML {
 	var b strings.Builder
-	b.WriteString(`<bdi class="u">`)
+	b.WriteString(`<bdi>`)
 	write(&b)
 	b.WriteString(`</bdi>`)
 	return template.HTML(b.String()) // every character of it passed the escaper, or is ours
@@ -146,6 +146,29 @@ func duration(d time.Duration) string {
 		return s
 	}
 	return ""
+}
+
+// short writes how long something took, with its largest unit.
+func short(d time.Duration) string {
+	words := strings.Fields(duration(d))
+	return strings.Join(words[:min(2, len(words))], " ")
+}
+
+// day writes the heading of a day.
+func day(t, now time.Time) string {
+	now = now.In(t.Location())
+	name := t.Format("Monday 2 January")
+	if t.Year() != now.Year() {
+		name = t.Format("Monday 2 January 2006")
+	}
+	same := func(o time.Time) bool { return o.Year() == t.Year() && o.YearDay() == t.YearDay() }
+	switch {
+	case same(now):
+		return "Today, " + name
+	case same(now.AddDate(0, 0, -1)):
+		return "Yesterday, " + name
+	}
+	return name
 }
 
 // left writes how long it is until a deadline.
