@@ -82,7 +82,7 @@ var powers = map[string]struct {
 	"golang.org/x/sys":                              {"runtime/journal/sqlite stdlib/fs/internal/swap sandbox sandbox/internal/seal sandbox/launch sandbox/internal/seccomp sandbox/internal/seccomp/seccomptest internal/identity internal/beneath cmd/cassidy/internal/ui cmd/cassidy/internal/ptytest", "the time when a folder was made; the same lock on Windows; opening what is below a folder without following links; the kernel's names for what a worker and a command give up; discarding what was typed too early"},
 	"github.com/go-analyze/charts":                  {"stdlib/table", "draws charts, as PNG and SVG"},
 	"github.com/rivo/uniseg":                        {"cmd/cassidy/internal/draw", "how many cells a text has, and where it can be cut"},
-	"github.com/yuin/goldmark":                      {"cmd/cassidy/internal/draw runtime/serve/internal/page", "reads Markdown"},
+	"github.com/yuin/goldmark":                      {"internal/markdown cmd/cassidy/internal/draw runtime/serve/internal/page", "reads Markdown"},
 	"golang.org/x/term":                             {"cmd/cassidy/internal/ui", "edits lines on a terminal, and knows its width"},
 	"golang.org/x/net":                              {"stdlib/text stdlib/web sandbox/internal/seccomp sandbox/internal/seccomp/seccomptest cmd/cassidy/internal/models", "httpproxy: which proxy the environment names for an address; idna: which host a name means, asked before it is judged; html: reads pages tag by tag; bpf: assembles the filter of system calls"},
 	"github.com/landlock-lsm/go-landlock":           {"sandbox/internal/seal sandbox/launch", "what a worker and a command may not open"},

@@ -3,6 +3,8 @@ package draw
 import (
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/internal/markdown"
 )
 
 // TestLongLines draws lines that are read in parts, since the time for one grows faster than it, and streams them to the same lines.
@@ -19,7 +21,7 @@ func TestLongLines(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{strings.Repeat("word ", 5000), strings.Repeat("x", 3*maxLine) + "\nend", strings.Repeat("漢", maxLine)} {
+	for _, text := range []string{strings.Repeat("word ", 5000), strings.Repeat("x", 3*markdown.MaxLine) + "\nend", strings.Repeat("漢", markdown.MaxLine)} {
 		var m Stream
 		var out strings.Builder
 		for piece := range strings.SplitSeq(text, "d") {

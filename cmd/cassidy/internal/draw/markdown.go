@@ -2,88 +2,22 @@ package draw
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
 	east "github.com/yuin/goldmark/extension/ast"
-	"github.com/yuin/goldmark/parser"
-	"github.com/yuin/goldmark/text"
-	"github.com/yuin/goldmark/util"
+
+	"github.com/cassidy-run/cassidy/internal/markdown"
 )
 
 // Markdown returns the lines of a text in Markdown. Links show where they lead, HTML and images are text, and code keeps its
 // lines as they are, however long they are.
 func (s Screen) Markdown(source string) []string {
-	source, _ = broken(source, 0)
+	source, _ = markdown.Break(source, 0)
 	p := page{Screen: s, source: []byte(source)}
-	p.blocks(document(p.source), "")
+	p.blocks(markdown.Parse(p.source), "")
 	return p.lines
 }
-
-// maxLine is how many bytes of a line are read as Markdown: the time for it grows faster than the line.
-const maxLine = 8 << 10
-
-// broken returns a text in which the rest of a line that is too long is a paragraph of its own. The first line goes on after
-// some bytes, and the last one has some.
-func broken(text string, used int) (string, int) {
-	var b strings.Builder
-	begin := 0
-	for i, r := range text {
-		size := utf8.RuneLen(r)
-		switch {
-		case r == '\n':
-			used = 0
-			continue
-		case used+size > maxLine:
-			b.WriteString(text[begin:i] + "\n\n")
-			begin, used = i, 0
-		}
-		used += size
-	}
-	if begin == 0 {
-		return text, used
-	}
-	return b.String() + text[begin:], used
-}
-
-// document reads Markdown. What comes later never changes what a text is, because an answer is drawn while it arrives: a line
-// of hyphens makes no heading of the lines before it, and no link leads to where another line says, which also would not be
-// shown.
-func document(source []byte) ast.Node {
-	blocks := slices.DeleteFunc(parser.DefaultBlockParsers(), func(v util.PrioritizedValue) bool { return v.Priority == setextPriority })
-	p := parser.NewParser(parser.WithBlockParsers(blocks...), parser.WithInlineParsers(parser.DefaultInlineParsers()...),
-		parser.WithParagraphTransformers(util.Prioritized(tables{extension.NewTableParagraphTransformer()}, 200)))
-	m := goldmark.New(goldmark.WithParser(p))
-	extension.Strikethrough.Extend(m)
-	extension.TaskList.Extend(m)
-	return p.Parse(text.NewReader(source))
-}
-
-// setextPriority is that of the parser of headings with a line below them.
-const setextPriority = 100
-
-// tables makes tables of paragraphs, but not of those whose head has no "|".
-type tables struct{ parser.ParagraphTransformer }
-
-func (t tables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
-	head := ""
-	for i := range node.Lines().Len() {
-		segment := node.Lines().At(i)
-		line := string(segment.Value(reader.Source()))
-		if i > 0 && isDelimiter(line) && !strings.Contains(head, "|") {
-			return
-		}
-		head = line
-	}
-	t.ParagraphTransformer.Transform(node, reader, pc)
-}
-
-// isDelimiter reports whether a line may be that below the head of a table, or its beginning.
-func isDelimiter(line string) bool { return strings.Trim(line, "|-:> \t\n") == "" }
 
 // A page is Markdown while it is drawn.
 type page struct {
@@ -267,7 +201,7 @@ func (p *page) inline(in ast.Node, code string) string {
 	for n := in.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
 		case *ast.Text:
-			put(literal(n.Value(p.source)))
+			put(markdown.Literal(n.Value(p.source)))
 			switch {
 			case n.HardLineBreak():
 				b.WriteByte('\n')
@@ -313,12 +247,6 @@ func (p *page) verbatim(in ast.Node) string {
 		}
 	}
 	return b.String()
-}
-
-// literal returns the characters that a text stands for. Numbers of characters stay as they are written: they could be those
-// of characters that nobody sees.
-func literal(text []byte) string {
-	return strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&quot;", `"`).Replace(string(util.UnescapePunctuations(text)))
 }
 
 // link writes the text of a link, its title, and where it leads.

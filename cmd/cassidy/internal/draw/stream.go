@@ -7,6 +7,8 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	east "github.com/yuin/goldmark/extension/ast"
+
+	"github.com/cassidy-run/cassidy/internal/markdown"
 )
 
 // A Stream draws Markdown while it arrives. Lines that nothing can change any more are written once. The one after them is
@@ -31,7 +33,7 @@ func (m *Stream) Begun() bool { return m.begun || m.text != "" }
 
 // Add adds a piece of the text, and returns what to write on the terminal, as it is now. The piece must be visible already.
 func (m *Stream) Add(now Screen, piece string) string {
-	piece, m.used = broken(piece, m.used)
+	piece, m.used = markdown.Break(piece, m.used)
 	if m.text += piece; len(m.text) < m.next {
 		return ""
 	}
@@ -154,7 +156,7 @@ func unpaint(line string, cells int) string {
 
 // ended returns the length of the blocks at the beginning of a text to which nothing can be added.
 func ended(source string) int {
-	last := document([]byte(source)).LastChild()
+	last := markdown.Parse([]byte(source)).LastChild()
 	switch last.(type) {
 	case nil:
 		return 0
@@ -188,7 +190,7 @@ func settled(source string) int {
 	line := source[at:]
 	lead := line[:len(line)-len(strings.TrimLeft(line, begins))]
 	switch {
-	case isDelimiter(line): // perhaps that below the head of a table
+	case markdown.IsDelimiter(line): // perhaps that below the head of a table
 		for previous := at; at > 0; at = previous {
 			if previous = strings.LastIndexByte(source[:at-1], '\n') + 1; !strings.Contains(source[previous:at], "|") {
 				break
@@ -199,7 +201,7 @@ func settled(source string) int {
 		at = len(source)
 	}
 	source = source[:at]
-	leaf := document([]byte(source))
+	leaf := markdown.Parse([]byte(source))
 	for leaf.LastChild() != nil && leaf.LastChild().Type() == ast.TypeBlock {
 		if _, isTable := leaf.(*east.Table); isTable {
 			return start(source, leaf)
