@@ -126,7 +126,7 @@ func (f *Form) Submit(in Input, check func(args *value.Dict) error) *Submission 
 	}
 	if isJSON {
 		for i := range s.errors {
-			s.errors[i].At = jsonName
+			s.errors[i].At, s.errors[i].Name = jsonName, "arguments"
 		}
 	}
 	s.Run = len(s.errors) == 0
@@ -198,7 +198,7 @@ func (r *formReader) located(err error) []FieldError {
 }
 
 func (r *formReader) locate(text string) FieldError {
-	best, rest := place{}, text
+	best, rest := spot{}, text
 	for _, p := range r.places {
 		if p.missing(text) {
 			return FieldError{p.at, p.name, "is required"}
@@ -214,7 +214,7 @@ func (r *formReader) locate(text string) FieldError {
 }
 
 // missing reports whether a text of the tool says that the part is missing.
-func (p *place) missing(text string) bool {
+func (p *spot) missing(text string) bool {
 	if p.key == "" {
 		return false
 	}

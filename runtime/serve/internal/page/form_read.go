@@ -18,11 +18,11 @@ import (
 // The names of other values begin with "_".
 type Input struct {
 	Values url.Values
-	Files  map[string]File // by their names; one that was not chosen is missing
+	Files  map[string]Upload // by their names; one that was not chosen is missing
 }
 
-// A File is a file of a form.
-type File struct {
+// An Upload is a file of a form.
+type Upload struct {
 	Name string
 	Data []byte
 	// TooLarge says that the file is larger than [value.MaxMedia], so Data is not all of it.
@@ -136,11 +136,11 @@ type formReader struct {
 	zone   *time.Location
 	now    time.Time
 	errors []FieldError
-	places []place // of what was read, for the errors of the tool
+	places []spot // of what was read, for the errors of the tool
 }
 
-// A place is where a part of the arguments stands in the form.
-type place struct {
+// A spot is where a part of the arguments stands in the form.
+type spot struct {
 	at, name string
 	label    string // as the tool names it
 	key      string // of a property
@@ -155,7 +155,7 @@ func (r *formReader) field(f *field, at, label string) (value.Value, given) {
 	if r.left--; r.left < 0 {
 		return nil, absent
 	}
-	r.places = append(r.places, place{at, f.shownName(at), label, f.name})
+	r.places = append(r.places, spot{at, f.shownName(at), label, f.name})
 	switch {
 	case r.has(nullName, at) && f.nullable:
 		return nil, full

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/html"
+
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -52,6 +54,27 @@ func object(schema string, required bool) string {
 	return `{"type":"object","properties":{"x":` + schema + `}}`
 }
 
+// wellFormed checks the HTML of a part of a page.
+func wellFormed(t *testing.T, p *Pages, name, part string) {
+	t.Helper()
+	icons, err := p.RenderPart("icons", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run(name, func(t *testing.T) {
+		text := "<main><h1>Form</h1><h2>of it</h2>" + icons + part + "</main>"
+		checkNesting(t, "<html><head></head><body>"+text+"</body></html>")
+		root, err := html.Parse(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkTree(t, root)
+		if t.Failed() {
+			t.Log(part)
+		}
+	})
+}
+
 // TestFormRows has a row for each row of the table of schemas and controls: what the HTML has, and what
 // values become.
 func TestFormRows(t *testing.T) {
@@ -65,25 +88,25 @@ func TestFormRows(t *testing.T) {
 	for _, c := range []struct {
 		schema   string
 		required bool
-		html     string // a part of it
+		part     string // a part of the HTML
 		in       string // a query
 		want     string // the arguments, or the error after "!"
 	}{
 		// Texts.
-		{`{"type":"string"}`, false, `<input id="f/x" name="/x" value="">`, "/x=", `{}`},
+		{`{"type":"string"}`, false, `<input id="f.x" name="/x" value="">`, "/x=", `{}`},
 		{`{"type":"string"}`, false, `>send as empty text</label>`, "/x=&_empty=/x", `{"x":""}`},
 		{`{"type":"string"}`, true, `aria-required="true" value="">`, "/x=", `{"x":""}`},
 		{`{"type":"string"}`, false, ``, "/x=+a%0D%0Ab", `{"x":" a\nb"}`},
-		{`{"type":"string","maxLength":201}`, false, `<textarea id="f/x" name="/x" rows="3">`, "/x=a", `{"x":"a"}`},
+		{`{"type":"string","maxLength":201}`, false, `<textarea id="f.x" name="/x" rows="3">`, "/x=a", `{"x":"a"}`},
 		{`{"type":"string","maxLength":3}`, false, `text, at most 3 characters`, "/x=abcd", `!/x: must have at most 3 characters (you gave 4)`},
-		{`{"type":"string","default":"a b"}`, false, `Left empty: <bdi class="u">a b</bdi>.`, "/x=", `{}`},
+		{`{"type":"string","default":"a b"}`, false, `Left empty: <bdi>a b</bdi>.`, "/x=", `{}`},
 		{`{"type":"string","pattern":"^a$"}`, true, ``, "/x=", `!/x: must match pattern: ^a$`},
 		{`{"type":"string","format":"password"}`, false, `type="password" autocomplete="off">`, "/x=a", `{"x":"a"}`},
 		{`{"type":"string","format":"date"}`, false, `type="date" value="">`, "/x=2026-04-01", `{"x":"2026-04-01"}`},
 		{`{"type":"string","format":"date-time"}`, false, `date and time in Europe/Zurich`, "/x=2026-04-01T12:30", `{"x":"2026-04-01T12:30:00+02:00"}`},
 		{`{"type":"string","format":"time"}`, false, `type="time" step="1"`, "/x=12:30", `{"x":"12:30:00+01:00"}`},
 		// Choices.
-		{`{"enum":["a","b"]}`, false, `<input type="radio" name="/x" value="" checked><bdi class="u">not set</bdi>`, "/x=", `{}`},
+		{`{"enum":["a","b"]}`, false, `<input type="radio" name="/x" value="" checked><bdi>not set</bdi>`, "/x=", `{}`},
 		{`{"enum":["a","b"]}`, true, `<input type="radio" name="/x" value="a">`, "", `!/x: is required`},
 		{`{"enum":["a","b"]}`, false, ``, "/x=b", `{"x":"b"}`},
 		{`{"enum":["a","b"]}`, false, ``, "/x=c", `!/x: must be one of the choices (you gave c)`},
@@ -92,7 +115,7 @@ func TestFormRows(t *testing.T) {
 		{`{"enum":[1,"1",null,""]}`, false, ``, `/x=""`, `{"x":""}`},
 		{`{"enum":["a","b","c","d","e","f"]}`, false, `<option value="" selected>not set</option>`, "/x=f", `{"x":"f"}`},
 		{`{"enum":["a","b","c","d","e","f"]}`, true, `<option value="" selected>choose one</option>`, "/x=", `!/x: is required`},
-		{`{"oneOf":[{"const":1,"title":"one"},{"const":2,"title":"two"}]}`, false, `<bdi class="u">two</bdi>`, "/x=2", `{"x":2}`},
+		{`{"oneOf":[{"const":1,"title":"one"},{"const":2,"title":"two"}]}`, false, `<bdi>two</bdi>`, "/x=2", `{"x":2}`},
 		// Numbers.
 		{`{"type":"integer","minimum":1,"maximum":100}`, false, `type="number" inputmode="numeric" min="1" max="100" step="1"`, "/x=250", `!/x: must be 100 or less (you gave 250)`},
 		{`{"type":"integer"}`, false, ``, "/x=9007199254740993", `{"x":9007199254740993}`},
@@ -104,9 +127,9 @@ func TestFormRows(t *testing.T) {
 		// Booleans.
 		{`{"type":"boolean","default":false}`, false, `type="checkbox" value="true">`, "", `{}`},
 		{`{"type":"boolean","default":false}`, false, ``, "/x=true", `{"x":true}`},
-		{`{"type":"boolean","default":true}`, false, `Left empty: <bdi class="u">yes</bdi>.`, "/x=false", `{"x":false}`},
-		{`{"type":"boolean","default":true}`, false, `checked><bdi class="u">not set</bdi>`, "/x=", `{}`},
-		{`{"type":"boolean"}`, true, `<input type="radio" name="/x" value="true"><bdi class="u">yes</bdi>`, "/x=true", `{"x":true}`},
+		{`{"type":"boolean","default":true}`, false, `Left empty: <bdi>yes</bdi>.`, "/x=false", `{"x":false}`},
+		{`{"type":"boolean","default":true}`, false, `checked><bdi>not set</bdi>`, "/x=", `{}`},
+		{`{"type":"boolean"}`, true, `<input type="radio" name="/x" value="true"><bdi>yes</bdi>`, "/x=true", `{"x":true}`},
 		// Lists.
 		{list, false, `<button class="mini" name="_add" value="/x" formnovalidate>Add an item`, "", `{}`},
 		{list, true, ``, "", `{"x":[]}`},
@@ -127,7 +150,7 @@ func TestFormRows(t *testing.T) {
 		{dict, false, ``, "_row=/x/0&/x/0/key=a&/x/0/value=1&_row=/x/1&/x/1/key=a&/x/1/value=2", `!/x/1/key: the name “a” is there twice`},
 		{dict, false, ``, "_row=/x/3&/x/3/key=a.b&/x/3/value=1.5", `!/x/3/value: should be integer but got number`},
 		// Objects.
-		{nested, false, `<fieldset class="f" id="f/x">`, "/x/from=&/x/name=", `{}`},
+		{nested, false, `<fieldset class="f" id="f.x">`, "/x/from=&/x/name=", `{}`},
 		{nested, false, ``, "/x/from=2026-04-01&/x/name=", `{"x":{"from":"2026-04-01","name":""}}`},
 		{nested, true, ``, "/x/from=&/x/name=", `{"x":{"name":""}}`},
 		// Null.
@@ -155,11 +178,11 @@ func TestFormRows(t *testing.T) {
 		f, check := formOf(t, object(c.schema, c.required))
 		v := FormView{Deed: "Run f", Can: true}
 		f.Show(&v, nil)
-		html, err := p.RenderPart("form", &v)
-		if err != nil || !strings.Contains(html, c.html) {
-			t.Errorf("%s: %v: there is no %s in\n%s", name, err, c.html, html)
+		text, err := p.RenderPart("form", &v)
+		if err != nil || !strings.Contains(text, c.part) {
+			t.Errorf("%s: %v: there is no %s in\n%s", name, err, c.part, text)
 		}
-		wellFormed(t, name, html)
+		wellFormed(t, p, name, text)
 		values, err := url.ParseQuery(strings.ReplaceAll(c.in, `"`, "%22"))
 		if err != nil {
 			t.Fatal(err)
@@ -169,11 +192,11 @@ func TestFormRows(t *testing.T) {
 			t.Errorf("%s:\n  is   %s\n  want %s", name, got, c.want)
 		}
 		f.Show(&v, s)
-		html, err = p.RenderPart("form", &v)
+		text, err = p.RenderPart("form", &v)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		wellFormed(t, name, html)
+		wellFormed(t, p, name, text)
 		if again := f.Submit(f.Filled(s.Args), check); s.Run && submitted(again) != c.want && !strings.Contains(c.schema, "password") {
 			t.Errorf("%s: filled again it is %s: %v", name, submitted(again), again.input.Values)
 		}
@@ -198,11 +221,11 @@ func show(t *testing.T, p *Pages, f *Form, s *Submission) string {
 	t.Helper()
 	v := FormView{Deed: "Run f", Command: "cassidy tool run f", Can: true}
 	f.Show(&v, s)
-	html, err := p.RenderPart("form", &v)
+	text, err := p.RenderPart("form", &v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return html
+	return text
 }
 
 // TestFormHostileNames reads and shows fields whose names could be taken for something else.
@@ -223,10 +246,10 @@ func TestFormHostileNames(t *testing.T) {
 	if !s.Run || !value.EqualJSON(s.Args, want) {
 		t.Errorf("the arguments are %s: %s", s.Args, submitted(s))
 	}
-	html := show(t, p, f, s)
-	wellFormed(t, "names", html)
-	if strings.Contains(html, "<script") || strings.Contains(html, "\u202e") && !strings.Contains(html, "⟨U+202E⟩") {
-		t.Errorf("it has\n%s", html)
+	text := show(t, p, f, s)
+	wellFormed(t, p, "names", text)
+	if strings.Contains(text, "<script") || strings.Contains(text, "\u202e") && !strings.Contains(text, "⟨U+202E⟩") {
+		t.Errorf("it has\n%s", text)
 	}
 	for _, name := range names {
 		values.Set(join("", name), "x")
@@ -241,7 +264,7 @@ func TestFormHostileNames(t *testing.T) {
 		}
 		values.Set(join("", name), "1.5")
 	}
-	wellFormed(t, "errors", show(t, p, f, s))
+	wellFormed(t, p, "errors", show(t, p, f, s))
 	s = f.Submit(Input{Values: values}, check)
 	for _, name := range names {
 		if !slices.ContainsFunc(s.errors, func(e FieldError) bool { return e.At == join("", name) }) && name != "x\ny" {
@@ -274,10 +297,10 @@ func TestFormRowsChange(t *testing.T) {
 		if s.Run || len(s.errors) > 0 {
 			t.Errorf("%s %s: it runs, or has %v", c.act, c.at, s.errors)
 		}
-		html := show(t, p, f, s)
-		wellFormed(t, c.act+c.at, html)
-		if !strings.Contains(html, c.want) {
-			t.Errorf("%s %s: there is no %s in\n%s", c.act, c.at, c.want, html)
+		text := show(t, p, f, s)
+		wellFormed(t, p, c.act+c.at, text)
+		if !strings.Contains(text, c.want) {
+			t.Errorf("%s %s: there is no %s in\n%s", c.act, c.at, c.want, text)
 		}
 		values = s.input.Values
 	}
@@ -289,15 +312,15 @@ func TestFormJSON(t *testing.T) {
 	p := newPages(t)
 	f, check := formOf(t, `{"type":"object","properties":{"n":{"type":"integer"},"list":{"type":"array","items":{"type":"string"}},"pw":{"type":"string","format":"password"}}}`)
 	s := f.Submit(Input{Values: url.Values{"/n": {"3"}, "/list/0": {"a"}, "/pw": {"hunter2"}, actName: {"json"}, keyName: {"k1"}}}, check)
-	html := show(t, p, f, s)
-	if s.Run || !strings.Contains(html, `name="_json"`) || !strings.Contains(html, "&#34;n&#34;: 3") || strings.Contains(html, "hunter2") || !strings.Contains(html, `name="_key" value="k1"`) {
-		t.Errorf("the JSON is\n%s", html)
+	text := show(t, p, f, s)
+	if s.Run || !strings.Contains(text, `name="_json"`) || !strings.Contains(text, "&#34;n&#34;: 3") || strings.Contains(text, "hunter2") || !strings.Contains(text, `name="_key" value="k1"`) {
+		t.Errorf("the JSON is\n%s", text)
 	}
-	wellFormed(t, "JSON", html)
+	wellFormed(t, p, "JSON", text)
 	s.input.Values.Set(actName, "form")
 	s = f.Submit(s.input, check)
-	if html = show(t, p, f, s); s.Run || !strings.Contains(html, `name="/n" type="number" inputmode="numeric" step="1" value="3"`) || !strings.Contains(html, `name="/list/0"`) {
-		t.Errorf("the form is\n%s", html)
+	if text = show(t, p, f, s); s.Run || !strings.Contains(text, `name="/n" type="number" inputmode="numeric" step="1" value="3"`) || !strings.Contains(text, `name="/list/0"`) {
+		t.Errorf("the form is\n%s", text)
 	}
 	for text, want := range map[string]string{
 		`{"n":4}`:       `{"n":4}`,
@@ -310,7 +333,7 @@ func TestFormJSON(t *testing.T) {
 		if s := f.Submit(Input{Values: url.Values{jsonName: {text}}}, check); submitted(s) != want {
 			t.Errorf("%s: %s, want %s", text, submitted(s), want)
 		} else {
-			wellFormed(t, text, show(t, p, f, s))
+			wellFormed(t, p, text, show(t, p, f, s))
 		}
 	}
 	// What the fields cannot hold is shown as JSON.
@@ -319,14 +342,14 @@ func TestFormJSON(t *testing.T) {
 		`{"list":["a",1]}`:  `name="_code" value="/list"`,
 		`{"list":[""]}`:     `name="_code" value="/list"`,
 		`{"other":1}`:       `name="_json"`,
-		`{"list":["a\nb"]}`: `<textarea id="f/list/0"`,
+		`{"list":["a\nb"]}`: `<textarea id="f.list.0"`,
 	} {
 		v, _ := value.ParseJSON([]byte(args))
 		s := f.Fill(f.Filled(v.(*value.Dict)))
-		html := show(t, p, f, s)
-		wellFormed(t, args, html)
-		if !strings.Contains(html, want) || !value.EqualJSON(s.Args, v) {
-			t.Errorf("%s is %s, and there is no %s in\n%s", args, s.Args, want, html)
+		text := show(t, p, f, s)
+		wellFormed(t, p, args, text)
+		if !strings.Contains(text, want) || !value.EqualJSON(s.Args, v) {
+			t.Errorf("%s is %s, and there is no %s in\n%s", args, s.Args, want, text)
 		}
 	}
 }
@@ -344,14 +367,14 @@ func TestFormBounds(t *testing.T) {
 	if s.Run || len(s.errors) != 1 || !strings.Contains(s.errors[0].Text, "more than 10,000 values") {
 		t.Errorf("it has %v", s.errors)
 	}
-	wellFormed(t, "10,001 values", show(t, p, f, s))
+	wellFormed(t, p, "10,001 values", show(t, p, f, s))
 	many.Del("/x/100/0/a")
 	s = f.Submit(Input{Values: many}, check)
-	html := show(t, p, f, s)
-	if s.Run || !strings.Contains(submitted(s), "too many rows") || strings.Count(html, "<input") > 2*maxShown+20 {
-		t.Errorf("%d values are shown, and it has %v", strings.Count(html, "<input"), s.errors)
+	text := show(t, p, f, s)
+	if s.Run || !strings.Contains(submitted(s), "too many rows") || strings.Count(text, "<input") > 2*maxShown+20 {
+		t.Errorf("%d values are shown, and it has %v", strings.Count(text, "<input"), s.errors)
 	}
-	wellFormed(t, "10,000 values", html)
+	wellFormed(t, p, "10,000 values", text)
 
 	properties := &value.Dict{}
 	for i := range 10_000 {
@@ -363,12 +386,12 @@ func TestFormBounds(t *testing.T) {
 		t.Errorf("a schema with 10,000 fields has %d of them", len(v.Fields))
 	}
 	self, _ := formOf(t, `{"$ref":"#/$defs/a","$defs":{"a":{"type":"object","properties":{"a":{"$ref":"#/$defs/a"},"b":{"$ref":"#/$defs/c"},"l":{"type":"array","items":{"$ref":"#"}}}},"c":{"$ref":"#/$defs/c"}}}`)
-	if html := show(t, p, self, nil); len(html) > 60_000 || !strings.Contains(html, `name="/a/a/a/a/a"`) {
-		t.Errorf("a schema of itself has %d bytes\n%s", len(html), html)
+	if text := show(t, p, self, nil); len(text) > 60_000 || !strings.Contains(text, `name="/a/a/a/a/a"`) {
+		t.Errorf("a schema of itself has %d bytes\n%s", len(text), text)
 	}
-	text, _ := formOf(t, object(`{"type":"string"}`, false))
+	one, _ := formOf(t, object(`{"type":"string"}`, false))
 	large := strings.Repeat("a ", 1<<20)
-	if s := text.Submit(Input{Values: url.Values{"/x": {large}}}, func(*value.Dict) error { return nil }); s.Args.Text("x") != large {
+	if s := one.Submit(Input{Values: url.Values{"/x": {large}}}, func(*value.Dict) error { return nil }); s.Args.Text("x") != large {
 		t.Error("a large text was changed")
 	}
 }
@@ -378,26 +401,26 @@ func TestFormFiles(t *testing.T) {
 	t.Parallel()
 	p := newPages(t)
 	f, check := formOfTool(t, &tool.Tool{Name: "f", Description: "Does it.", Params: []tool.Param{{Name: "logo", Type: tool.Type{Name: tool.TypeMedia}}}})
-	if html := show(t, p, f, nil); !strings.Contains(html, `type="file"`) || !strings.Contains(html, `enctype="multipart/form-data"`) {
-		t.Errorf("there is no field for a file in\n%s", html)
+	if text := show(t, p, f, nil); !strings.Contains(text, `type="file"`) || !strings.Contains(text, `enctype="multipart/form-data"`) {
+		t.Errorf("there is no field for a file in\n%s", text)
 	}
 	for name, c := range map[string]struct {
-		file File
+		file Upload
 		want string
 	}{
-		"png":   {File{Name: "a.png", Data: []byte("\x89PNG\r\n\x1a\nabc")}, `{"logo":"[image/png, 11 bytes]"}`},
-		"text":  {File{Name: "a.png", Data: []byte("abc")}, `!/logo: the data is neither an image nor a PDF. use PNG, JPEG, GIF, WebP or PDF`},
-		"empty": {File{Name: "a.png"}, `!/logo: the image or document is empty`},
-		"large": {File{Name: "a.png", TooLarge: true}, `!/logo: is larger than 8 MB`},
+		"png":   {Upload{Name: "a.png", Data: []byte("\x89PNG\r\n\x1a\nabc")}, `{"logo":"[image/png, 11 bytes]"}`},
+		"text":  {Upload{Name: "a.png", Data: []byte("abc")}, `!/logo: the data is neither an image nor a PDF. use PNG, JPEG, GIF, WebP or PDF`},
+		"empty": {Upload{Name: "a.png"}, `!/logo: the image or document is empty`},
+		"large": {Upload{Name: "a.png", TooLarge: true}, `!/logo: is larger than 8 MB`},
 	} {
-		s := f.Submit(Input{Files: map[string]File{"/logo": c.file}}, check)
+		s := f.Submit(Input{Files: map[string]Upload{"/logo": c.file}}, check)
 		if got := submitted(s); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
-		wellFormed(t, name, show(t, p, f, s))
+		wellFormed(t, p, name, show(t, p, f, s))
 		if name == "png" {
-			if html := show(t, p, f, s); !strings.Contains(html, "cassidy tool run f logo=@FILE") {
-				t.Errorf("the command is not in\n%s", html)
+			if text := show(t, p, f, s); !strings.Contains(text, "cassidy tool run f logo=@FILE") {
+				t.Errorf("the command is not in\n%s", text)
 			}
 		}
 	}

@@ -40,7 +40,8 @@ type Secret struct {
 // A Control is a field of a form, with what is in it.
 type Control struct {
 	Kind     ControlKind
-	Name, ID string // a JSON pointer, and the ID of its element
+	Name     string // a JSON pointer
+	ID       ElementID
 	Label    string // the name of the property, or ""
 	Row      string // "cities, item 2", if it is in a row
 	Title    string
@@ -52,13 +53,13 @@ type Control struct {
 	Checked  bool
 	Options  []Choice
 	Fields   []*Control
-	Rows     []Row
+	Rows     []Entered
 	Item     string // what a row is: "an item"
-	Min, Max string
-	Step     string
+	Min, Max Literal
+	Step     Literal
 	Schema   string // of what is entered as JSON
 	Error    string
-	ErrorAt  string // the ID of the element with the error
+	ErrorAt  ElementID // the ID of the element with the error
 	Nullable bool
 	Null     bool
 	Blank    bool // it can be sent as an empty text
@@ -69,27 +70,27 @@ type Control struct {
 }
 
 // Described returns the IDs of the texts that describe the control.
-func (c *Control) Described() string {
+func (c *Control) Described() Literal {
 	var ids []string
 	if c.Title != "" || c.Help != "" || c.Left != "" {
-		ids = append(ids, c.ID+"-h")
+		ids = append(ids, string(c.ID)+"-h")
 	}
 	if c.Error != "" {
-		ids = append(ids, c.ErrorAt)
+		ids = append(ids, string(c.ErrorAt))
 	}
-	return strings.Join(ids, " ")
+	return Literal(strings.Join(ids, " "))
 }
 
 // A Choice is an option of a control, or a variant.
 type Choice struct {
 	Value, Title string
-	ID           string
+	ID           ElementID
 	Chosen       bool
 	Content      *Control // of a variant
 }
 
-// A Row is an item of a list, or a pair of a dict.
-type Row struct {
+// Entered is an item of a list, or a pair of a dict.
+type Entered struct {
 	At      string // its pointer
 	Number  int    // from 1
 	Key     *Control
@@ -205,25 +206,34 @@ func (w *formViewer) fields(f *field, at string) []*Control {
 	return list
 }
 
-// id returns the ID of the element of a pointer. It has no white space, and is another one for each pointer.
-func id(at string) string {
+// An ElementID is the ID of an element.
+type ElementID string
+
+// A Literal is a text of our own.
+type Literal string
+
+// id returns the ID of the element of a pointer, which is another one for each pointer.
+func id(at string) ElementID {
 	var b strings.Builder
 	b.WriteString("f")
 	for i := range len(at) {
-		if c := at[i]; c <= ' ' || c == 0x7f || c == '"' {
-			fmt.Fprintf(&b, "~x%02x", c) // in a pointer, 0 or 1 follows each ~
-			continue
+		switch c := at[i]; {
+		case c == '/':
+			b.WriteByte('.')
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "~%02x", c)
 		}
-		b.WriteByte(at[i])
 	}
-	return b.String()
+	return ElementID(b.String())
 }
 
 // control shows a field. row names it, if it has no name.
 func (w *formViewer) control(f *field, at, row string) *Control {
 	c := &Control{
 		Kind: f.kind, Name: at, ID: id(at), Label: f.name, Row: row, Type: f.typ, Help: f.help, Required: f.required, Text: w.text(at),
-		Min: f.min, Max: f.max, Error: w.errors[at], ErrorAt: id(at) + "-e", Nullable: f.nullable, Null: f.nullable && w.has(nullName, at),
+		Min: Literal(f.min), Max: Literal(f.max), Error: w.errors[at], ErrorAt: id(at) + "-e", Nullable: f.nullable, Null: f.nullable && w.has(nullName, at),
 		Focus: w.focus != "" && w.focus == at, Lines: 3,
 	}
 	if f.title != "" && !sameWords(f.title, f.name) && f.name != "" {
@@ -284,7 +294,7 @@ func (w *formViewer) compound(c *Control, f *field, at string) {
 		for i, o := range f.options {
 			is := o.sent == c.Text && w.Values.Has(at)
 			chosen = chosen || is
-			c.Options = append(c.Options, Choice{Value: o.sent, Title: o.title, Chosen: is, ID: c.ID + "-" + strconv.Itoa(i)})
+			c.Options = append(c.Options, Choice{Value: o.sent, Title: o.title, Chosen: is, ID: c.ID + ElementID("-"+strconv.Itoa(i))})
 		}
 		if !f.required || f.kind == SelectControl {
 			title := "not set"
@@ -299,7 +309,7 @@ func (w *formViewer) compound(c *Control, f *field, at string) {
 		for i, variant := range f.variants {
 			n := strconv.Itoa(i)
 			w.left--
-			c.Options = append(c.Options, Choice{Value: n, Title: variant.title, ID: c.ID + "-" + n, Chosen: c.Text == n,
+			c.Options = append(c.Options, Choice{Value: n, Title: variant.title, ID: c.ID + ElementID("-"+n), Chosen: c.Text == n,
 				Content: w.control(variant, at+"/"+n, variant.title)})
 		}
 		if !f.required {
@@ -318,7 +328,7 @@ func (w *formViewer) rowsOf(c *Control, f *field, at string) {
 		if w.left--; w.left < 0 {
 			return
 		}
-		row := Row{At: at + "/" + strconv.Itoa(n), Number: i + 1}
+		row := Entered{At: at + "/" + strconv.Itoa(n), Number: i + 1}
 		to := row.At
 		if f.kind == DictControl {
 			to += "/value"
@@ -379,7 +389,7 @@ func pickable(kind ControlKind, text string) bool {
 }
 
 // ID returns the ID of the field.
-func (e FieldError) ID() string {
+func (e FieldError) ID() ElementID {
 	if e.At == jsonName {
 		return "f-json"
 	}
