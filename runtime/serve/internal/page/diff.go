@@ -29,7 +29,7 @@ type FileWord string
 
 // Text returns it as a title has it, "" for what everybody expects.
 func (w FileWord) Text() string {
-	return map[FileWord]string{"new": "new file", "deletes": "deleted", "moves": "moved", "mkdir": "new folder", "rmdir": "folder deleted"}[w]
+	return map[FileWord]string{"deletes": "deleted", "moves": "moved", "mkdir": "new folder", "rmdir": "folder deleted"}[w]
 }
 
 // A DiffLine is a line of a diff.

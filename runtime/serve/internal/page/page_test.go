@@ -40,7 +40,7 @@ func TestDuration(t *testing.T) {
 		0:                       "<1 ms",
 		11 * time.Millisecond:   "11 ms",
 		900 * time.Millisecond:  "900 ms",
-		990 * time.Millisecond:  "1.0 s",
+		990 * time.Millisecond:  "1 s",
 		6100 * time.Millisecond: "6.1 s",
 		12 * time.Second:        "12 s",
 		94 * time.Second:        "1 m 34 s",

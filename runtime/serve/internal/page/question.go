@@ -111,7 +111,7 @@ type Given struct {
 	Why   string
 	Value string
 	Used  bool
-	Back  bool // it was a refusal, so that it can change to a yes
+	No    bool // it was a refusal
 }
 
 // Conflict is why an answer was not taken: what is asked about has changed, or somebody else was faster.
@@ -137,6 +137,9 @@ func QuestionOf(q *tool.Question, about *review.About) *Question {
 	if about.Caller != "" {
 		v.Facts = append(v.Facts, Fact{Label: "Asked by", Text: about.Caller})
 	}
+	if q.Kind == tool.QuestionUnknown {
+		v.Facts = append(v.Facts, Fact{Label: "Effect", Text: q.Func, Code: true})
+	}
 	for i := range r.Parts {
 		v.addPart(&r.Parts[i])
 	}
@@ -148,7 +151,7 @@ func QuestionOf(q *tool.Question, about *review.About) *Question {
 // labels are the words of facts, for a page. A fact that is not here has its own place.
 var labels = map[string]string{
 	"from": "From", "can": "May", "may write": "May write", "why": "Why", "because": "Its words", "does": "Effect",
-	"began": "Began", "but": "But",
+	"but": "But",
 }
 
 func (q *Question) addPart(p *review.Part) {
@@ -156,7 +159,7 @@ func (q *Question) addPart(p *review.Part) {
 	case p.Kind == review.File || p.Kind == review.Diff:
 	case p.Kind == review.Fact && p.Shown != review.Detail:
 		if label := labels[p.Label]; label != "" {
-			q.Facts = append(q.Facts, Fact{Label: label, Lines: blockLines(p.Lines), Code: p.Label == "may write" || p.Label == "does"})
+			q.Facts = append(q.Facts, Fact{Label: label, Lines: blockLines(p.Lines), Code: p.Label == "may write" || p.Label == "does", Quote: p.Label == "because"})
 		}
 	case p.Kind == review.Fact && p.Label == "tool":
 		q.Facts = append([]Fact{{Label: "Tool", Lines: blockLines(p.Lines)}}, q.Facts...)
@@ -169,7 +172,7 @@ func (q *Question) addPart(p *review.Part) {
 		if n := len(q.Details); n > 0 {
 			q.Details[n-1].Lines = append(q.Details[n-1].Lines, blockLines(p.Lines)...)
 		}
-	default:
+	case len(p.Lines) > 1 || len(p.Lines) == 1 && len(p.Lines[0].Spans) > 0:
 		q.Blocks = append(q.Blocks, Block{Lines: blockLines(p.Lines)})
 	}
 }
@@ -337,6 +340,12 @@ func (q *Question) MayAnswer() bool { return q.May && (q.State == Open || q.Stat
 
 // Approval reports whether the answer is a yes or no to something that would be done.
 func (q *Question) Approval() bool { return q.Kind == tool.QuestionApproval }
+
+// CanYes and CanNo report whether an answer would be another one than the last.
+func (q *Question) CanYes() bool { return q.Given == nil || q.Given.No }
+
+// CanNo is like CanYes.
+func (q *Question) CanNo() bool { return q.Given == nil || !q.Given.No }
 
 // Confirm reports whether a script asks for yes or no.
 func (q *Question) Confirm() bool { return q.Kind == tool.QuestionConfirm }
@@ -519,7 +528,9 @@ type QuestionRow struct {
 	Kind    tool.QuestionKind
 	Heading string
 	Run     string // its name and arguments
-	Note    string // "+12 −1", "an answer in words", "admin"
+	Added   int    // lines
+	Removed int
+	Note    string // "an answer in words", "admin"
 	Asked   time.Time
 	Expires time.Time
 	Given   *Given

@@ -261,7 +261,8 @@ type Fact struct {
 	Text  string
 	Lines []BlockLine // instead of the text, if it is marked already
 	Code  bool
-	Link  URL // of the text
+	Quote bool // the lines are somebody's words
+	Link  URL  // of the text
 }
 
 // Confirm is a page with the consequences of what somebody is about to do.

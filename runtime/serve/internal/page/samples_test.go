@@ -185,7 +185,7 @@ func sampleFailure() *StepView {
 	}
 }
 
-func sampleLong() *Run {
+func sampleLongSteps() []Step {
 	var steps []Step
 	for i := range 200 {
 		s := Step{Path: Path(fmt.Sprint(i + 1)), Status: Status{Done, ""}, Name: []string{"book", "check"}[i%2], Args: fmt.Sprint("row=", i), Took: time.Millisecond}
@@ -195,8 +195,12 @@ func sampleLong() *Run {
 		steps = append(steps, s)
 	}
 	steps[120].Status, steps[120].Steps[7].Status = Status{Failed, ""}, Status{Failed, ""}
+	return steps
+}
+
+func sampleLong() *Run {
 	v := sampleRun(Pane{Step: sampleFailure()})
-	v.Steps, v.Tree = 10_000, NewTree("april", steps, "121.8", "")
+	v.Steps, v.Tree = 10_000, NewTree("april", sampleLongSteps(), "121.8", "")
 	return v
 }
 
@@ -278,8 +282,8 @@ func questionSamples() []sample {
 	script := func(kind tool.QuestionKind, text string) *Question {
 		return sampleAsk(tool.Question{Kind: kind, Tool: "release", Text: text, Why: "the workflow asks"}, review.About{})
 	}
-	unknown := sampleAsk(tool.Question{Kind: tool.QuestionUnknown, Tool: "sync_prices", Func: "http.post", Args: value.NewDict("url", "https://orders.example.com/v1", "json", value.NewDict("order", 7))}, review.About{})
-	bob := &Given{Verb: "refused", By: "Bob", At: ago(20 * time.Second), From: "in the terminal", Why: "the notes are not final"}
+	unknown := sampleAsk(tool.Question{Kind: tool.QuestionUnknown, Tool: "sync_prices", Func: "http.post", Text: "the run was interrupted during http.post, which may have completed: do it again?", Args: value.NewDict("url", "https://orders.example.com/v1", "json", value.NewDict("order", 7))}, review.About{})
+	bob := &Given{Verb: "refused", No: true, By: "Bob", At: ago(20 * time.Second), From: "in the terminal", Why: "the notes are not final"}
 	long := func(all bool) *Question {
 		text := strings.Repeat("a line of text that is here many times\n", 8411)
 		q := sampleAsk(tool.Question{Kind: tool.QuestionApproval, Tool: "write_file", Changes: []tool.Change{{Path: "long.txt", After: state(text)}}}, review.About{})
@@ -294,7 +298,7 @@ func questionSamples() []sample {
 	pane.OwnPage = false
 	rows := []QuestionRow{
 		{ID: "mail-3:4.2:1", Kind: tool.QuestionApproval, Heading: "May run_command run this command?", Run: "answer_mail inbox=support", Asked: ago(46 * time.Minute), Expires: clock().Add(14 * time.Minute), Current: true},
-		{ID: "april:13.2:1", Kind: tool.QuestionApproval, Heading: "May write_invoice change these 2 files?", Run: "bill month=2026-04", Note: "+12 −1", Asked: ago(28 * time.Hour)},
+		{ID: "april:13.2:1", Kind: tool.QuestionApproval, Heading: "May write_invoice change these 2 files?", Run: "bill month=2026-04", Added: 12, Removed: 1, Asked: ago(28 * time.Hour)},
 		{ID: "rel:1:1", Kind: tool.QuestionAsk, Heading: "Who releases 1.4?", Run: "release version=1.4", Note: "an answer in words", Asked: ago(49 * time.Hour)},
 		{ID: "sync:2:1", Kind: tool.QuestionUnknown, Heading: "Was this request sent?", Run: "sync_prices", Note: "admin", Asked: ago(76 * time.Hour)},
 	}

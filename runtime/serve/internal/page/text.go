@@ -127,7 +127,7 @@ func duration(d time.Duration) string {
 	case d < 950*time.Millisecond:
 		return d.Round(time.Millisecond).String()[:len(d.Round(time.Millisecond).String())-2] + " ms"
 	case d < 9950*time.Millisecond:
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+		return strings.TrimSuffix(strconv.FormatFloat(d.Seconds(), 'f', 1, 64), ".0") + " s"
 	}
 	units := []struct {
 		of   time.Duration

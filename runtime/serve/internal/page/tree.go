@@ -37,6 +37,7 @@ type Row struct {
 	Run     string
 	Step    *Step
 	Current bool
+	Inside  int   // steps inside it that are not drawn: they are if it is the one in the pane
 	Rows    []Row // inside the step, or the fold
 	Gap     string
 	Fold    string // what is folded: "9–12: 4 × model.ask"
@@ -108,8 +109,11 @@ func (b *treeBuilder) keep(steps []Step, from Path) {
 	}
 	left := 0
 	for i, s := range all {
-		if s.Path == from && from != "" {
+		switch {
+		case s.Path == from && from != "":
 			left = mostSteps
+		case s.Path == b.current:
+			left = max(left, min(countSteps(s), mostSteps))
 		}
 		if left > 0 || len(all)-i <= lastSteps || s.Path == b.current || b.notable(s) {
 			b.mark(s.Path)
@@ -169,7 +173,11 @@ func (b *treeBuilder) rows(steps []Step) []Row {
 }
 
 func (b *treeBuilder) row(s *Step) Row {
-	return Row{Run: b.run, Step: s, Current: s.Path == b.current, Rows: b.rows(s.Steps)}
+	r := Row{Run: b.run, Step: s, Current: s.Path == b.current, Rows: b.rows(s.Steps)}
+	if len(r.Rows) == 1 && r.Rows[0].More > 0 {
+		r.Rows, r.Inside = nil, r.Rows[0].More
+	}
+	return r
 }
 
 // countSteps counts a step and those inside it.

@@ -132,7 +132,7 @@ async function page(url) {
 // ---- a step opens in the pane beside the tree; without script the link loads the page
 $('[data-tree]')?.addEventListener('click', async e => {
   const a = e.target.closest('a'), pane = $('.two > .pane');
-  if (!a || !pane || e.ctrlKey || e.metaKey || e.shiftKey || a.getAttribute('href') === '#' || matchMedia('(max-width: 1099px)').matches) return;
+  if (!a || !pane || e.ctrlKey || e.metaKey || e.shiftKey || 'in' in a.dataset || a.matches('.more') || matchMedia('(max-width: 1099px)').matches) return;
   e.preventDefault();
   if ($('textarea', pane)?.value && !confirm('Leave your reason unsent?')) return;
   const slow = setTimeout(() => pane.setAttribute('aria-busy', 'true'), 400);
@@ -148,7 +148,7 @@ $('[data-tree]')?.addEventListener('click', async e => {
 // ---- forms
 function wire(root) {
   for (const a of $$('[data-jump] + .answer', root)) seen.observe(a);
-  for (const b of $$('[data-copy]', root)) b.hidden = !navigator.clipboard;
+  for (const b of $$('[data-copy], [data-text]', root)) b.hidden = !navigator.clipboard;
   for (const s of $$('select[data-go]', root)) s.addEventListener('change', () => s.form.requestSubmit());
   for (const f of $$('form[data-once]', root)) f.addEventListener('submit', () => setTimeout(() => { for (const b of $$('button', f)) b.disabled = true; f.setAttribute('aria-busy', 'true'); }));
   for (const f of $$('form[data-args]', root)) { const show = () => { $('[data-args-out]', f).textContent = JSON.stringify(args(f), null, 2); }; f.addEventListener('input', show); f.addEventListener('reset', () => setTimeout(show)); show(); }
@@ -175,7 +175,7 @@ document.addEventListener('click', e => {
     input.name = b.dataset.add + i; input.value = ''; input.setAttribute('aria-label', input.getAttribute('aria-label').replace(/\d+$/, i + 1));
     box.append(row); input.focus();
   }
-  if (b.dataset.copy) navigator.clipboard?.writeText($(b.dataset.copy).textContent).then(() => { b.textContent = 'Copied'; say('Copied'); });
+  if (b.dataset.copy || b.dataset.text) navigator.clipboard?.writeText(b.dataset.text || $(b.dataset.copy).textContent).then(() => { b.textContent = 'Copied'; say('Copied'); });
   if ('keys' in b.dataset) $('#keys').showModal();
 });
 for (const t of $$('textarea[data-draft]')) {

@@ -1,0 +1,333 @@
+package page
+
+import (
+	"context"
+	_ "embed"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+var shots = flag.String("shots", "", "write pictures of the pages to this folder")
+
+// policy is the Content-Security-Policy of the server.
+const policy = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+//go:embed testdata/check.js
+var checkScript string
+
+// TestBrowser checks every page in Chromium: contrast, overflow, the order and sight of the focus, and that nothing
+// is written to the console.
+func TestBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a browser")
+	}
+	t.Parallel()
+	checkBrowser(t, samples())
+}
+
+// A screen is what pages are looked at with.
+type screen struct {
+	width, height int64
+	theme         string
+}
+
+var screens = []screen{{1280, 860, "light"}, {1280, 860, "dark"}, {390, 844, "light"}, {390, 844, "dark"}}
+
+// checkBrowser checks pages on all screens.
+func checkBrowser(t *testing.T, list []sample) {
+	t.Helper()
+	url := serveSamples(t, list)
+	b := openBrowser(t)
+	for _, s := range list {
+		t.Run(s.name, func(t *testing.T) {
+			for _, on := range screens {
+				b.check(t, url+"/sample/"+s.name, s.name, on)
+			}
+		})
+	}
+}
+
+// serveSamples serves sample pages with the policy of the server, and a stream that says nothing.
+func serveSamples(t *testing.T, list []sample) string {
+	t.Helper()
+	p := newPages(t)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
+		a := p.Asset(r.PathValue("name"))
+		if a == nil {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", a.Type)
+		w.Write(a.Data)
+	})
+	mux.HandleFunc("GET /live/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "event: ping\ndata:\n\n")
+		http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	for _, s := range list {
+		mux.HandleFunc("GET /sample/"+s.name, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Content-Security-Policy", policy)
+			if err := p.Render(w, s.page, s.frame, s.view); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+			}
+		})
+	}
+	server := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL
+}
+
+// A browser is one tab of Chromium.
+type browser struct {
+	ctx context.Context
+	mu  sync.Mutex
+	log []string // of the console
+}
+
+// openBrowser starts Chromium. It skips the test if there is none.
+func openBrowser(t *testing.T) *browser {
+	t.Helper()
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("THE PAGES ARE NOT CHECKED: there is no Chromium. On Debian: apt-get install chromium")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()), chromedp.Flag("hide-scrollbars", true))
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	b := &browser{ctx: ctx}
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := chromedp.Listen(ctx, b.listen); err != nil {
+		t.Fatal(err)
+	}
+	call(t, ctx, log.Enable, cdp.Empty{})
+	call(t, ctx, runtime.Enable, cdp.Empty{})
+	return b
+}
+
+func call[P, R any](t *testing.T, ctx context.Context, cmd cdp.Command[P, R], params P) {
+	t.Helper()
+	if _, err := chromedp.Call(ctx, cmd, params); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// on sets the screen of the browser.
+func (b *browser) on(t *testing.T, s screen) {
+	t.Helper()
+	call(t, b.ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: s.width, Height: s.height, DeviceScaleFactor: 1, Mobile: s.width < 600})
+	call(t, b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: s.theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
+	call(t, b.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "UTC"})
+}
+
+// evaluate returns the value of a script in the page.
+func evaluate[T any](t *testing.T, b *browser, script string) T {
+	t.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// do acts in the page.
+func (b *browser) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wait waits until a script in the page is true.
+func (b *browser) wait(t *testing.T, script string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !evaluate[bool](t, b, "Boolean("+script+")"); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it stays false that %s", script)
+		}
+	}
+}
+
+func (b *browser) listen(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *log.EventEntryAdded:
+		b.log = append(b.log, fmt.Sprintf("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL))
+	case *runtime.EventExceptionThrown:
+		b.log = append(b.log, e.ExceptionDetails.Text+" "+e.ExceptionDetails.URL)
+	case *runtime.EventConsoleAPICalled:
+		b.log = append(b.log, "console."+string(e.Type))
+	}
+}
+
+func (b *browser) console() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := b.log
+	b.log = nil
+	return list
+}
+
+// found is what the script in the page has found.
+type found struct {
+	Overflow []string
+	Contrast []string
+	Small    []string
+	Stops    int
+}
+
+// check looks at one page on one screen.
+func (b *browser) check(t *testing.T, url, name string, on screen) {
+	t.Helper()
+	what := fmt.Sprintf("%d px, %s", on.width, on.theme)
+	b.console()
+	b.on(t, on)
+	b.do(t, chromedp.Navigate(url))
+	f := evaluate[found](t, b, checkScript+"; check()")
+	for _, list := range [][]string{f.Overflow, f.Contrast, f.Small, b.console()} {
+		for _, text := range list {
+			t.Errorf("%s: %s", what, text)
+		}
+	}
+	if *shots != "" {
+		b.shoot(t, name, on)
+	}
+	if on.theme == "light" {
+		b.checkFocus(t, what, f.Stops)
+	}
+}
+
+// mostTabs is how often Tab is pressed at most.
+const mostTabs = 80
+
+// checkFocus presses Tab through the page. The focus must be seen, and go down the document.
+func (b *browser) checkFocus(t *testing.T, what string, stops int) {
+	t.Helper()
+	for range min(stops, mostTabs) {
+		b.do(t, chromedp.KeyEvent(kb.Tab))
+		problem := evaluate[string](t, b, "checkFocus()")
+		if problem != "" {
+			t.Errorf("%s: %s", what, problem)
+			return
+		}
+	}
+}
+
+// shoot writes a picture of the page, for people.
+func (b *browser) shoot(t *testing.T, name string, on screen) {
+	t.Helper()
+	shot := chromedp.CaptureScreenshot()
+	if on.width < 600 && name != "question-whole" || strings.Contains(name, "run-") || strings.Contains(name, "question-") && name != "question-whole" {
+		shot = chromedp.FullScreenshot(100)
+	}
+	data, err := chromedp.Run(b.ctx, shot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(*shots, fmt.Sprintf("%s-%d-%s.png", name, on.width, on.theme))
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLive checks what the module does with the events of the stream.
+func TestLive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a browser")
+	}
+	t.Parallel()
+	p := newPages(t)
+	events := make(chan string, 8)
+	list := runSamples()
+	mux := http.NewServeMux()
+	mux.Handle("/", http.RedirectHandler("/runs", http.StatusSeeOther))
+	mux.HandleFunc("GET /runs", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", policy)
+		if err := p.Render(w, "runs", list[0].frame, list[0].view); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
+	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
+		a := p.Asset(r.PathValue("name"))
+		w.Header().Set("Content-Type", a.Type)
+		w.Write(a.Data)
+	})
+	mux.HandleFunc("GET /live/runs", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			select {
+			case e := <-events:
+				fmt.Fprint(w, e)
+				http.NewResponseController(w).Flush()
+			case <-r.Context().Done():
+				return
+			}
+		}
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	b := openBrowser(t)
+	part := func(id int, name string, view any) string {
+		t.Helper()
+		text, err := p.RenderPart(name, view)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("id: %d\nevent: part\ndata: %s\n\n", id, strings.ReplaceAll(text, "\n", "\ndata: "))
+	}
+	b.on(t, screens[0])
+	b.do(t, chromedp.Navigate(server.URL+"/runs"))
+	events <- part(1, "run-row", sampleRow("digest-9k2", "digest", "folder=notes", Status{Done, ""}))
+	b.wait(t, `document.querySelector('#r-digest-9k2 .st')?.textContent === 'Done'`)
+	events <- part(2, "run-row", sampleRow("new-1", "bill", "", Status{Running, ""}))
+	b.wait(t, `document.querySelector('[data-new]').textContent === '1 new run · Show'`)
+	b.do(t, chromedp.Click("[data-new]"))
+	b.wait(t, `document.querySelector('#runs > li').id === 'r-new-1'`)
+	events <- "id: 3\nevent: count\ndata: 7\n\n"
+	b.wait(t, `document.title.startsWith('(7) Runs') && document.querySelector('.rail [data-count]').textContent === '7'`)
+	events <- "id: 4\nevent: say\ndata: Run digest is done\n\n"
+	b.wait(t, `document.querySelector('#say').textContent.includes('Run digest is done')`)
+	events <- "event: draining\ndata:\n\n"
+	b.wait(t, `!document.querySelector('#offline').hidden && document.querySelector('#offline').textContent.includes('restarting')`)
+	if list := b.console(); len(list) > 0 {
+		t.Errorf("the console has %q", list)
+	}
+}
