@@ -134,6 +134,7 @@ func (p *Pages) funcs() template.FuncMap {
 		"plain":  plain,
 		"count":  count,
 		"num":    num[int],
+		"num64":  num[int64],
 		"bytes":  size,
 		"cost":   cost,
 		"dur":    duration,

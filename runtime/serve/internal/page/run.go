@@ -229,7 +229,7 @@ type StepView struct {
 	Tries    int
 	Failure  *Failure
 	Note     string // what else is worth knowing: "untrusted text"
-	Value    any    // what the template "value" shows
+	Value    *ValueView
 	Printed  string
 	Full     string // the arguments, as JSON
 	Attempts []Attempt

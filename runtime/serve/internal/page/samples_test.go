@@ -122,7 +122,9 @@ func runSamples() []sample {
 	return list
 }
 
-func sampleValue() any { return "{\"invoices\": 4, \"euros\": \"824.60\"}" }
+func sampleValue() *ValueView {
+	return ShowValue(value.NewDict("invoices", int64(4), "euros", "824.60"), ValueQuery{Page: "/runs/april"})
+}
 
 func sampleSteps() []Step {
 	ok := func(path Path, name, args, note string, took time.Duration, steps ...Step) Step {
