@@ -164,7 +164,7 @@ func checkTree(t *testing.T, root *html.Node) {
 						t.Errorf("<%s %s=%q> names an element that is not there", n.Data, a.Key, id)
 					}
 				}
-			case slices.Contains([]string{"src", "href", "action"}, a.Key) && !strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "#") && a.Val != "":
+			case slices.Contains([]string{"src", "href", "action"}, a.Key) && !isForeign(n) && !strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "#") && a.Val != "":
 				t.Errorf("<%s %s=%q> leads elsewhere", n.Data, a.Key, a.Val)
 			case a.Key == "href" && strings.HasPrefix(a.Val, "#") && !ids[a.Val[1:]]:
 				t.Errorf("the link %s leads nowhere", a.Val)
@@ -201,6 +201,13 @@ func checkTree(t *testing.T, root *html.Node) {
 	if headings != 1 {
 		t.Errorf("there are %d first headings, want 1", headings)
 	}
+}
+
+// isForeign reports whether a link says that it leads elsewhere.
+func isForeign(n *html.Node) bool {
+	rel, _ := attr(n, "rel")
+	address, _ := attr(n, "href")
+	return rel == "noreferrer noopener nofollow" && strings.HasPrefix(address, "https://")
 }
 
 func ancestor(n *html.Node, name string) bool {

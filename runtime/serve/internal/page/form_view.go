@@ -54,7 +54,7 @@ type Control struct {
 	Options  []Choice
 	Fields   []*Control
 	Rows     []Entered
-	Item     string // what a row is: "an item"
+	Item     Literal // what a row is: "an item"
 	Min, Max Literal
 	Step     Literal
 	Schema   string // of what is entered as JSON

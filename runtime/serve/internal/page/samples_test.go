@@ -22,7 +22,7 @@ type sample struct {
 
 // samples returns all pages in all states. The files of other pages add theirs here.
 func samples() []sample {
-	return slices.Concat(frameSamples(), runSamples(), questionSamples())
+	return slices.Concat(frameSamples(), runSamples(), questionSamples(), toolSamples(), moreSamples())
 }
 
 func ago(d time.Duration) time.Time { return clock().Add(-d) }

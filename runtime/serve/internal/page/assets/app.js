@@ -151,30 +151,9 @@ function wire(root) {
   for (const b of $$('[data-copy], [data-text]', root)) b.hidden = !navigator.clipboard;
   for (const s of $$('select[data-go]', root)) s.addEventListener('change', () => s.form.requestSubmit());
   for (const f of $$('form[data-once]', root)) f.addEventListener('submit', () => setTimeout(() => { for (const b of $$('button', f)) b.disabled = true; f.setAttribute('aria-busy', 'true'); }));
-  for (const f of $$('form[data-args]', root)) { const show = () => { $('[data-args-out]', f).textContent = JSON.stringify(args(f), null, 2); }; f.addEventListener('input', show); f.addEventListener('reset', () => setTimeout(show)); show(); }
-}
-// The same rules as the server: an optional field that is empty is left out.
-function args(f) {
-  const out = {};
-  for (const el of f.elements) {
-    if (!el.name.startsWith('/') || (el.type === 'radio' && !el.checked) || (el.type === 'checkbox' ? !el.checked : !el.value) || el.name.endsWith('/key')) continue;
-    const path = el.name.slice(1).split('/');
-    let v = el.type === 'number' ? +el.value : el.type === 'checkbox' ? true : el.type === 'file' ? `(${el.files[0].name})` : el.value;
-    if (path.at(-1) === 'value') { const key = f.elements[el.name.replace(/value$/, 'key')].value; if (!key) continue; path.splice(-2, 2, key); (out[path[0]] ??= {})[key] = v; continue; }
-    let at = out;
-    path.forEach((p, i) => { if (i === path.length - 1) Array.isArray(at) ? at.push(v) : at[p] = v; else at = at[p] ??= /^\d+$/.test(path[i + 1]) ? [] : {}; });
-  }
-  return out;
 }
 document.addEventListener('click', e => {
   const b = e.target.closest('button'); if (!b) return;
-  if ('del' in b.dataset) { e.preventDefault(); const f = b.form, next = b.parentElement.nextElementSibling?.querySelector('button') || f.querySelector('[data-add]'); b.parentElement.remove(); next?.focus(); f.dispatchEvent(new Event('input')); }
-  if (b.dataset.add) {
-    e.preventDefault();
-    const box = b.previousElementSibling, row = box.lastElementChild.cloneNode(true), i = box.children.length, input = $('input', row);
-    input.name = b.dataset.add + i; input.value = ''; input.setAttribute('aria-label', input.getAttribute('aria-label').replace(/\d+$/, i + 1));
-    box.append(row); input.focus();
-  }
   if (b.dataset.copy || b.dataset.text) navigator.clipboard?.writeText(b.dataset.text || $(b.dataset.copy).textContent).then(() => { b.textContent = 'Copied'; say('Copied'); });
   if ('keys' in b.dataset) $('#keys').showModal();
 });
@@ -237,3 +216,37 @@ if (zone && !document.cookie.split('; ').includes('zone=' + zone)) {
 }
 const seen = new IntersectionObserver(es => es.forEach(e => e.target.previousElementSibling.classList.toggle('here', e.isIntersecting)), { rootMargin: '0px 0px -70px' });
 wire(document);
+
+// ---- forms of tools. The server knows the rules of schemas, so it is asked for what buttons change that do not run
+// the form, and for what will be sent. A file or a password stays where it was entered.
+const KEPT = 'input[type=file], input[type=password]';
+async function ask(f, button) {
+  const data = new FormData(f, button);
+  for (const el of $$(KEPT, f)) if (el.type === 'file') data.delete(el.name);
+  const body = f.enctype.startsWith('multipart') ? data : new URLSearchParams(data);
+  const r = await fetch(f.action, { method: 'POST', body, headers: { Accept: 'text/html' } });
+  const now = $('#call', new DOMParser().parseFromString(await r.text(), 'text/html'));
+  if (!r.ok || r.redirected || !now) throw new Error(r.status);
+  return now;
+}
+function preview(f) {
+  clearTimeout(f.later);
+  if (!$('[data-sent]', f)?.open) return;
+  f.later = setTimeout(async () => {
+    try { const now = $$('[data-args-out]', await ask(f, $('[data-show]', f))); $$('[data-args-out]', f).forEach((el, i) => el.replaceWith(now[i])); } catch { /* what is shown is older */ }
+  }, 400);
+}
+document.addEventListener('click', async e => {
+  const b = e.target.closest('form[data-args] button[formnovalidate]:not(.sr)');
+  if (!b || 'plainly' in b.dataset) return;
+  e.preventDefault();
+  const f = b.form;
+  f.inert = true;
+  try {
+    const now = await ask(f, b);
+    for (const el of $$(KEPT, f)) if (el.value) now.elements[el.name]?.replaceWith(el);
+    f.replaceWith(now); wire(now); $('[autofocus]', now)?.focus();
+  } catch { f.inert = false; b.dataset.plainly = ''; b.click(); }
+});
+document.addEventListener('input', e => { const f = e.target.closest('form[data-args]'); if (f) preview(f); });
+document.addEventListener('toggle', e => { if (e.target.matches('[data-sent]')) preview(e.target.closest('form')); }, true);
