@@ -90,6 +90,8 @@ type CallRow struct {
 	Name     string
 	Args     string
 	Note     string
+	Added    int // lines of files
+	Removed  int
 	Took     time.Duration
 	Since    time.Time // if it runs
 	Result   string    // its first lines

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -37,12 +38,14 @@ func (f *Form) reader(x *index) *formReader {
 }
 
 // Filled returns the input with which the form shows arguments, such as those of another run. Passwords and
-// files are left out.
-func (f *Form) Filled(args *value.Dict) Input {
+// files are left out, and what has its default.
+func (f *Form) Filled(args *value.Dict) Input { return f.filled(args, false) }
+
+func (f *Form) filled(args *value.Dict, defaults bool) Input {
 	if f.root == nil || !f.knows(args) {
-		return Input{Values: url.Values{jsonName: {value.FormatJSON(f.stripped(args), "  ")}}}
+		return Input{Values: url.Values{jsonName: {value.FormatJSON(f.stripped(args, defaults), "  ")}}}
 	}
-	return Input{Values: f.fill(args)}
+	return Input{Values: f.fill(args, defaults)}
 }
 
 // knows reports whether each argument has a field.
@@ -55,11 +58,11 @@ func (f *Form) knows(args *value.Dict) bool {
 	return true
 }
 
-func (f *Form) stripped(args *value.Dict) *value.Dict {
+func (f *Form) stripped(args *value.Dict, defaults bool) *value.Dict {
 	if f.root == nil {
 		return args
 	}
-	return f.root.stripDict(args)
+	return f.root.stripDict(args, defaults)
 }
 
 // A Submission is what was read from an input.
@@ -105,13 +108,13 @@ func (f *Form) Submit(in Input, check func(args *value.Dict) error) *Submission 
 	switch act {
 	case "json":
 		if !isJSON {
-			s.input = Input{Values: url.Values{jsonName: {value.FormatJSON(f.stripped(s.Args), "  ")}}}
+			s.input = Input{Values: url.Values{jsonName: {value.FormatJSON(f.stripped(s.Args, true), "  ")}}}
 		}
 		s.errors = nil
 		return s
 	case "form":
 		if len(s.errors) == 0 {
-			s.input = f.Filled(s.Args)
+			s.input = f.filled(s.Args, true)
 		}
 		return s
 	}
@@ -129,8 +132,18 @@ func (f *Form) Submit(in Input, check func(args *value.Dict) error) *Submission 
 			s.errors[i].At, s.errors[i].Name = jsonName, "arguments"
 		}
 	}
+	r.inOrder(s.errors)
 	s.Run = len(s.errors) == 0
 	return s
+}
+
+// inOrder sorts errors as their fields stand in the form.
+func (r *formReader) inOrder(list []FieldError) {
+	at := map[string]int{}
+	for i, p := range r.places {
+		at[p.at] = i
+	}
+	slices.SortStableFunc(list, func(a, b FieldError) int { return cmp.Compare(at[a.At], at[b.At]) })
 }
 
 // whole reads all arguments from one JSON text.

@@ -18,13 +18,13 @@ type formFiller struct {
 }
 
 // fill fills a form with arguments. What its controls cannot hold becomes JSON: each argument is read
-// back and compared.
-func (f *Form) fill(args *value.Dict) url.Values {
+// back and compared. Unless defaults are kept, what is as if it were left out is not filled in.
+func (f *Form) fill(args *value.Dict, defaults bool) url.Values {
 	all := url.Values{}
 	for _, child := range f.root.fields {
 		v, ok := args.Get(child.name)
 		if ok {
-			v, ok = child.strip(v)
+			v, ok = child.strip(v, defaults)
 		}
 		if !ok {
 			continue
@@ -43,23 +43,23 @@ func (f *Form) fill(args *value.Dict) url.Values {
 	return all
 }
 
-// strip removes what a form does not show again, which are passwords and files, and what is as if it were
-// left out. It reports false if nothing is left.
-func (f *field) strip(v value.Value) (value.Value, bool) {
+// strip removes what a form does not show again, which are passwords and files, and, unless defaults are kept,
+// what is as if it were left out. It reports false if nothing is left.
+func (f *field) strip(v value.Value, defaults bool) (value.Value, bool) {
 	if v != nil && (f.kind == PasswordControl || f.kind == FileControl) {
 		return nil, false
 	}
-	if f.hasDefault && !f.required && f.def != nil && value.EqualJSON(f.def, v) {
+	if f.hasDefault && !f.required && f.def != nil && (!defaults || f.kind == CheckControl) && value.EqualJSON(f.def, v) {
 		return nil, false
 	}
 	switch part := v.(type) {
 	case *value.Dict:
-		return f.stripDict(part), true
+		return f.stripDict(part, defaults), true
 	case value.List:
 		if f.item != nil {
 			list := value.List{}
 			for _, one := range part {
-				if one, ok := f.item.strip(one); ok {
+				if one, ok := f.item.strip(one, defaults); ok {
 					list = append(list, one)
 				}
 			}
@@ -69,10 +69,10 @@ func (f *field) strip(v value.Value) (value.Value, bool) {
 	return v, true
 }
 
-func (f *field) stripDict(d *value.Dict) *value.Dict {
+func (f *field) stripDict(d *value.Dict, defaults bool) *value.Dict {
 	if f.kind == VariantControl { // of which it may be any
 		for _, variant := range f.variants {
-			d = variant.stripDict(d)
+			d = variant.stripDict(d, defaults)
 		}
 		return d
 	}
@@ -84,7 +84,7 @@ func (f *field) stripDict(d *value.Dict) *value.Dict {
 		}
 		ok := true
 		if child != nil {
-			v, ok = child.strip(v)
+			v, ok = child.strip(v, defaults)
 		}
 		if ok {
 			_ = out.Set(k, v) // it was a key before

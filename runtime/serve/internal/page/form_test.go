@@ -336,6 +336,15 @@ func TestFormJSON(t *testing.T) {
 			wellFormed(t, p, text, show(t, p, f, s))
 		}
 	}
+	// A choice that is the default stays a choice.
+	g, check := formOf(t, `{"type":"object","properties":{"a":{"enum":["x","y"],"default":"x"},"b":{"type":"boolean","default":false}}}`)
+	s = g.Submit(Input{Values: url.Values{"/a": {"x"}, actName: {"json"}}}, check)
+	if s.input.Values.Set(actName, "form"); !strings.Contains(show(t, p, g, g.Submit(s.input, check)), `value="x" checked`) {
+		t.Errorf("the choice is lost: %v", s.input.Values)
+	}
+	if in := g.Filled(value.NewDict("a", "x", "b", false)); len(in.Values) > 0 {
+		t.Errorf("defaults fill %v", in.Values)
+	}
 	// What the fields cannot hold is shown as JSON.
 	for args, want := range map[string]string{
 		`{"n":"x"}`:         `name="_code" value="/n"`,

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,6 +80,12 @@ func (c *Control) Described() Literal {
 		ids = append(ids, string(c.ErrorAt))
 	}
 	return Literal(strings.Join(ids, " "))
+}
+
+// Pair reports whether the control has two short fields, which stand beside each other.
+func (c *Control) Pair() bool {
+	short := []ControlKind{DateControl, TimeControl, NumberControl}
+	return len(c.Fields) == 2 && slices.Contains(short, c.Fields[0].Kind) && slices.Contains(short, c.Fields[1].Kind)
 }
 
 // A Choice is an option of a control, or a variant.

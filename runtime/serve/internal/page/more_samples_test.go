@@ -147,7 +147,7 @@ func sampleChat() *Chat {
 				{Text: sampleReply}}},
 			{ID: "m-3", Who: "Bob", Person: true, At: ago(time.Minute), Text: "Correct the address in the draft, please.", Files: []string{"address.png, 12 KB"}},
 			{ID: "m-live", Who: "reviewer", Status: &Status{Running, "Working"}, Run: "c7--4", Parts: []MessagePart{
-				{Calls: []CallRow{{ID: "s-4.1", Status: Status{Running, ""}, Name: "read_file", Args: "drafts/2026-04/102.md", Since: ago(2 * time.Second)}, {ID: "s-4.2", Status: Status{Waiting, ""}, Name: "edit_file", Args: "drafts/2026-04/102.md", Note: "+1 −1", Question: q}}},
+				{Calls: []CallRow{{ID: "s-4.1", Status: Status{Running, ""}, Name: "read_file", Args: "drafts/2026-04/102.md", Since: ago(2 * time.Second)}, {ID: "s-4.2", Status: Status{Waiting, ""}, Name: "edit_file", Args: "drafts/2026-04/102.md", Added: 1, Removed: 1, Question: q}}},
 				{Text: "I found a space without width after “Quay 4”, which breaks the line on the printed invoice. I have prepared the correction; once you approve it,", Stream: true}}},
 		}}
 }

@@ -191,14 +191,7 @@ type ExampleDoc struct{ About, Call string }
 // DocOf returns the documentation of a tool, as its author declared it.
 func DocOf(t *tool.Tool) *DocView {
 	d := &DocView{About: t.Description, Returns: t.ReturnsDoc}
-	params, _ := t.CallerParams() // a schema that is no list of parameters has none to describe
-	for _, p := range params {
-		doc := ParamDoc{Name: p.Name, Type: p.Type.String(), About: p.Description, Required: p.Required}
-		if p.HasDefault && p.Default != nil {
-			doc.Default = value.Cut(value.FormatJSON(p.Default, ""), 200)
-		}
-		d.Params = append(d.Params, doc)
-	}
+	d.Params = paramsOf(t)
 	if t.Returns != nil && d.Returns == "" {
 		d.Returns = t.Returns.String()
 	}
@@ -219,6 +212,26 @@ func DocOf(t *tool.Tool) *DocView {
 		d.Facts = append(d.Facts, Fact{Label: "Deprecated", Text: text})
 	}
 	return d
+}
+
+// paramsOf describes parameters in the words of their form.
+func paramsOf(t *tool.Tool) (list []ParamDoc) {
+	schema, err := t.ArgsSchema()
+	if err != nil {
+		return nil
+	}
+	form := NewForm(schema, time.UTC, time.Time{})
+	if form.root == nil {
+		return []ParamDoc{{Name: "arguments", Type: "JSON", About: value.Cut(value.FormatJSON(schema, ""), 2000)}}
+	}
+	for _, f := range form.root.fields {
+		p := ParamDoc{Name: f.name, Type: f.typ, About: f.help, Required: f.required}
+		if f.hasDefault && f.def != nil {
+			p.Default = f.defaultText()
+		}
+		list = append(list, p)
+	}
+	return list
 }
 
 // An AgentPage is the page of an agent.

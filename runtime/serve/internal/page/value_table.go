@@ -121,6 +121,7 @@ func newTable(v value.Value, q *ValueQuery) *TableView {
 	for _, row := range list[from:to] {
 		t.Rows = append(t.Rows, t.row(row, q))
 	}
+	t.align()
 	if to < len(list) {
 		t.Next = q.link("view", string(AsTable), "sort", q.Sort, "from", strconv.Itoa(to))
 	}
@@ -147,6 +148,34 @@ func (t *TableView) row(row value.Value, q *ValueQuery) []Cell {
 	}
 	return cells
 }
+
+// align gives the numbers of a column the same number of decimals.
+func (t *TableView) align() {
+	for i, c := range t.Columns {
+		most := 0
+		for _, row := range t.Rows {
+			if _, decimals, _ := strings.Cut(row[i].Text, "."); c.Numbers && !strings.ContainsAny(row[i].Text, "eE") {
+				most = max(most, len(decimals))
+			}
+		}
+		if most > mostDecimals {
+			continue
+		}
+		for _, row := range t.Rows {
+			text, decimals, found := strings.Cut(row[i].Text, ".")
+			if most == 0 || text == "" || strings.ContainsAny(row[i].Text, "eEaN") {
+				continue
+			}
+			if !found {
+				decimals = ""
+			}
+			row[i].Text = text + "." + decimals + strings.Repeat("0", most-len(decimals))
+		}
+	}
+}
+
+// mostDecimals is how many decimals a column may have for all its numbers to have them.
+const mostDecimals = 4
 
 // sort sorts by a column. What is missing is last.
 func (t *TableView) sort(list []value.Value, q *ValueQuery) []value.Value {

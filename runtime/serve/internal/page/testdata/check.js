@@ -57,7 +57,7 @@ function checkFocus() {
   if (!el || el === document.body) { before = null; return ''; }
   const style = getComputedStyle(el), ring = e => { const s = getComputedStyle(e); return s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2; };
   if (!ring(el) && !(el.parentElement && ring(el.parentElement))) return `the focus cannot be seen on ${named(el)}: ${style.outline}`;
-  if (before && before.isConnected && !(before.compareDocumentPosition(el) & Node.DOCUMENT_POSITION_FOLLOWING)) return `the focus goes up from ${named(before)} to ${named(el)}`;
+  if (before && before.isConnected && before !== el && !(before.compareDocumentPosition(el) & Node.DOCUMENT_POSITION_FOLLOWING)) return `the focus goes up from ${named(before)} to ${named(el)}`;
   const r = el.getBoundingClientRect(), x = Math.min(Math.max(r.left + Math.min(r.width, 40) / 2, 0), innerWidth - 1), y = Math.min(Math.max(r.top + Math.min(r.height, 20) / 2, 0), innerHeight - 1);
   if (r.bottom < 0 || r.top > innerHeight) return `the focus is out of sight on ${named(el)}`;
   const top = document.elementFromPoint(x, y);
