@@ -127,7 +127,7 @@ func TestFormRows(t *testing.T) {
 		// Booleans.
 		{`{"type":"boolean","default":false}`, false, `type="checkbox" value="true">`, "", `{}`},
 		{`{"type":"boolean","default":false}`, false, ``, "/x=true", `{"x":true}`},
-		{`{"type":"boolean","default":true}`, false, `Left empty: <bdi>yes</bdi>.`, "/x=false", `{"x":false}`},
+		{`{"type":"boolean","default":true}`, false, `Not set: <bdi>yes</bdi>.`, "/x=false", `{"x":false}`},
 		{`{"type":"boolean","default":true}`, false, `checked><bdi>not set</bdi>`, "/x=", `{}`},
 		{`{"type":"boolean"}`, true, `<input type="radio" name="/x" value="true"><bdi>yes</bdi>`, "/x=true", `{"x":true}`},
 		// Lists.

@@ -48,7 +48,8 @@ type Control struct {
 	Title    string
 	Type     string
 	Help     string
-	Left     string // what it is if it is left empty: "10"
+	Left     string // what it is if nothing is entered: "10"
+	Unset    Literal
 	Required bool
 	Text     string
 	Checked  bool
@@ -246,8 +247,11 @@ func (w *formViewer) control(f *field, at, row string) *Control {
 	if f.title != "" && !sameWords(f.title, f.name) && f.name != "" {
 		c.Title = f.title
 	}
-	if f.hasDefault && !f.required && f.def != nil {
-		c.Left = f.defaultText()
+	if f.hasDefault && !f.required && f.def != nil && f.kind != CheckControl {
+		c.Left, c.Unset = f.defaultText(), "Left empty"
+		if f.kind == RadioControl || f.kind == SelectControl {
+			c.Unset = "Not set"
+		}
 	}
 	if w.has(codeName, at) && f.kind != JSONControl {
 		c.Kind, c.Coded, c.Schema = JSONControl, true, value.FormatJSON(f.schema, "  ")

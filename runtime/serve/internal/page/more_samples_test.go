@@ -103,7 +103,7 @@ func toolSamples() []sample {
 	flow := sampleToolPage()
 	flow.Section, flow.Name, flow.Title, flow.Group, flow.About, flow.Pills = SectionWorkflows, "bill", "", "", "Bills the orders of a month.", Pills([]string{"change files", "send mail", "ask people", "run commands", "use the network"}, Ready)
 	flow.Form = sampleForm("")
-	flow.Form.Fields, flow.Form.Secrets = nil, nil
+	flow.Form.Fields, flow.Form.Secrets, flow.Form.Deed = nil, nil, "Run bill"
 	return []sample{
 		{"tool-empty", "tool", frame, empty, false}, {"tool-wrong", "tool", frame, wrong, false}, {"tool-done", "tool", frame, done, false}, {"tool-chart", "tool", frame, chart, false},
 		{"tool-failed", "tool", frame, failed, false}, {"tool-doc", "tool", frame, doc, false}, {"tool-script", "tool", frame, script, false}, {"tool-runs", "tool", frame, runs, false},

@@ -149,28 +149,37 @@ func (t *TableView) row(row value.Value, q *ValueQuery) []Cell {
 	return cells
 }
 
-// align gives the numbers of a column the same number of decimals.
+// align gives the numbers of each column the same number of decimals.
 func (t *TableView) align() {
 	for i, c := range t.Columns {
-		most := 0
+		var texts []*string
 		for _, row := range t.Rows {
-			if _, decimals, _ := strings.Cut(row[i].Text, "."); c.Numbers && !strings.ContainsAny(row[i].Text, "eE") {
-				most = max(most, len(decimals))
+			if c.Numbers && row[i].Text != "" {
+				texts = append(texts, &row[i].Text)
 			}
 		}
-		if most > mostDecimals {
+		align(texts)
+	}
+}
+
+// align gives numbers the same number of decimals, unless one of them has very many.
+func align(texts []*string) {
+	most := 0
+	plain := func(s string) bool { return !strings.ContainsAny(s, "eEaN") } // neither 1e30 nor NaN
+	for _, s := range texts {
+		if _, decimals, _ := strings.Cut(*s, "."); plain(*s) {
+			most = max(most, len(decimals))
+		}
+	}
+	for _, s := range texts {
+		_, decimals, found := strings.Cut(*s, ".")
+		if most == 0 || most > mostDecimals || !plain(*s) {
 			continue
 		}
-		for _, row := range t.Rows {
-			text, decimals, found := strings.Cut(row[i].Text, ".")
-			if most == 0 || text == "" || strings.ContainsAny(row[i].Text, "eEaN") {
-				continue
-			}
-			if !found {
-				decimals = ""
-			}
-			row[i].Text = text + "." + decimals + strings.Repeat("0", most-len(decimals))
+		if !found {
+			*s += "."
 		}
+		*s += strings.Repeat("0", most-len(decimals))
 	}
 }
 
@@ -333,6 +342,13 @@ func newChart(list []value.Value, y, x string) *ChartView {
 			b.Size = 100 * max(numbers[i], -numbers[i]) / (high - low)
 			c.Bars = append(c.Bars, b)
 		}
+		var texts []*string
+		for i := range c.Bars {
+			if !c.Bars[i].Missing {
+				texts = append(texts, &c.Bars[i].Text)
+			}
+		}
+		align(texts)
 	}
 	c.Text = fmt.Sprintf("%s of %s by %s: %s (%s) is the largest, %s (%s) the smallest.", kind, y, x, name(most), text(most), name(least), text(least))
 	return c
