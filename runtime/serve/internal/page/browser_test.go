@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -47,6 +48,7 @@ type screen struct {
 	theme         string
 }
 
+// screens are looked at in this order: each page is loaded for a light one.
 var screens = []screen{{1280, 860, "light"}, {1280, 860, "dark"}, {390, 844, "light"}, {390, 844, "dark"}}
 
 // checkBrowser checks pages on all screens.
@@ -155,7 +157,9 @@ func (b *browser) on(t *testing.T, s screen) {
 // evaluate returns the value of a script in the page.
 func evaluate[T any](t *testing.T, b *browser, script string) T {
 	t.Helper()
-	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script))
+	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,10 +219,13 @@ type found struct {
 func (b *browser) check(t *testing.T, url, name string, on screen) {
 	t.Helper()
 	what := fmt.Sprintf("%d px, %s", on.width, on.theme)
-	b.console()
 	b.on(t, on)
-	b.do(t, chromedp.Navigate(url))
-	f := evaluate[found](t, b, checkScript+"; check()")
+	if on.theme == "light" { // the other theme is the same page
+		b.console()
+		b.do(t, chromedp.Navigate(url))
+		evaluate[any](t, b, checkScript+"; true")
+	}
+	f := evaluate[found](t, b, "check()")
 	for _, list := range [][]string{f.Overflow, f.Contrast, f.Small, b.console()} {
 		for _, text := range list {
 			t.Errorf("%s: %s", what, text)
@@ -227,7 +234,7 @@ func (b *browser) check(t *testing.T, url, name string, on screen) {
 	if *shots != "" {
 		b.shoot(t, name, on)
 	}
-	if on.theme == "light" {
+	if on.theme == "dark" {
 		b.checkFocus(t, what, f.Stops)
 	}
 }
@@ -265,6 +272,92 @@ func (b *browser) shoot(t *testing.T, name string, on screen) {
 	}
 }
 
+// A site serves some pages at their addresses, and a stream that a test writes.
+type site struct {
+	url    string
+	events chan string
+	posts  chan string   // the forms that were sent
+	broken chan struct{} // closed to end the stream, and to refuse others
+}
+
+func serveSite(t *testing.T, p *Pages, pages map[string]sample) *site {
+	t.Helper()
+	s := &site{events: make(chan string, 8), posts: make(chan string, 8), broken: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		of, ok := pages[r.URL.RequestURI()]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Security-Policy", policy)
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if err := p.Render(w, of.page, of.frame, of.view); err != nil {
+			t.Error(err)
+		}
+	})
+	mux.HandleFunc("POST /", func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseForm(); err != nil {
+			t.Error(err)
+		}
+		s.posts <- r.URL.Path + "?" + r.PostForm.Encode()
+		w.WriteHeader(http.StatusNoContent) // so the page stays
+	})
+	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
+		a := p.Asset(r.PathValue("name"))
+		w.Header().Set("Content-Type", a.Type)
+		w.Write(a.Data)
+	})
+	mux.HandleFunc("GET /live/", s.stream)
+	server := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	s.url = server.URL
+	return s
+}
+
+func (s *site) stream(w http.ResponseWriter, r *http.Request) {
+	select {
+	case <-s.broken:
+		http.Error(w, "the server is away", http.StatusServiceUnavailable)
+		return
+	default:
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	http.NewResponseController(w).Flush()
+	for {
+		select {
+		case e := <-s.events:
+			fmt.Fprint(w, e)
+			http.NewResponseController(w).Flush()
+		case <-s.broken:
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// part returns the event with a part of a page.
+func part(t *testing.T, p *Pages, id int, name string, view any) string {
+	t.Helper()
+	text, err := p.RenderPart(name, view)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("id: %d\nevent: part\ndata: %s\n\n", id, strings.ReplaceAll(text, "\n", "\ndata: "))
+}
+
+func visit(t *testing.T, b *browser, url string) {
+	t.Helper()
+	b.on(t, screens[0])
+	b.do(t, chromedp.Navigate(url))
+	b.wait(t, `document.documentElement.matches('.js')`)
+}
+
 // TestLive checks what the module does with the events of the stream.
 func TestLive(t *testing.T) {
 	if testing.Short() {
@@ -272,62 +365,129 @@ func TestLive(t *testing.T) {
 	}
 	t.Parallel()
 	p := newPages(t)
-	events := make(chan string, 8)
-	list := runSamples()
-	mux := http.NewServeMux()
-	mux.Handle("/", http.RedirectHandler("/runs", http.StatusSeeOther))
-	mux.HandleFunc("GET /runs", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", policy)
-		if err := p.Render(w, "runs", list[0].frame, list[0].view); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
-	})
-	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
-		a := p.Asset(r.PathValue("name"))
-		w.Header().Set("Content-Type", a.Type)
-		w.Write(a.Data)
-	})
-	mux.HandleFunc("GET /live/runs", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		for {
-			select {
-			case e := <-events:
-				fmt.Fprint(w, e)
-				http.NewResponseController(w).Flush()
-			case <-r.Context().Done():
-				return
-			}
-		}
-	})
-	server := httptest.NewServer(mux)
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
+	s := serveSite(t, p, map[string]sample{"/runs": runSamples()[0]})
 	b := openBrowser(t)
-	part := func(id int, name string, view any) string {
-		t.Helper()
-		text, err := p.RenderPart(name, view)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprintf("id: %d\nevent: part\ndata: %s\n\n", id, strings.ReplaceAll(text, "\n", "\ndata: "))
-	}
-	b.on(t, screens[0])
-	b.do(t, chromedp.Navigate(server.URL+"/runs"))
-	events <- part(1, "run-row", sampleRow("digest-9k2", "digest", "folder=notes", Status{Done, ""}))
+	visit(t, b, s.url+"/runs")
+	s.events <- part(t, p, 1, "run-row", sampleRow("digest-9k2", "digest", "folder=notes", Status{Done, ""}))
 	b.wait(t, `document.querySelector('#r-digest-9k2 .st')?.textContent === 'Done'`)
-	events <- part(2, "run-row", sampleRow("new-1", "bill", "", Status{Running, ""}))
+	s.events <- part(t, p, 2, "run-row", sampleRow("new-1", "bill", "", Status{Running, ""}))
 	b.wait(t, `document.querySelector('[data-new]').textContent === '1 new run · Show'`)
 	b.do(t, chromedp.Click("[data-new]"))
 	b.wait(t, `document.querySelector('#runs > li').id === 'r-new-1'`)
-	events <- "id: 3\nevent: count\ndata: 7\n\n"
+	s.events <- "id: 3\nevent: count\ndata: 7\n\n"
 	b.wait(t, `document.title.startsWith('(7) Runs') && document.querySelector('.rail [data-count]').textContent === '7'`)
-	events <- "id: 4\nevent: say\ndata: Run digest is done\n\n"
+	s.events <- "id: 4\nevent: say\ndata: Run digest is done\n\n"
 	b.wait(t, `document.querySelector('#say').textContent.includes('Run digest is done')`)
-	events <- "event: draining\ndata:\n\n"
+	s.events <- "event: draining\ndata:\n\n"
 	b.wait(t, `!document.querySelector('#offline').hidden && document.querySelector('#offline').textContent.includes('restarting')`)
 	if list := b.console(); len(list) > 0 {
 		t.Errorf("the console has %q", list)
+	}
+	visit(t, b, s.url+"/runs")
+	close(s.broken)
+	b.wait(t, `document.querySelector('#offline').textContent.includes('Not live since')`)
+}
+
+// TestPane opens a step beside the tree, without another page, and answers a question there.
+func TestPane(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a browser")
+	}
+	t.Parallel()
+	p := newPages(t)
+	f := sampleFrame("bill", SectionRuns)
+	f.Live = "/live/run/april"
+	failed := sample{page: "run", frame: f, view: sampleRun(Pane{Step: sampleFailure()})}
+	asks := sample{page: "run", frame: f, view: sampleRun(Pane{Question: sampleFiles()})}
+	s := serveSite(t, p, map[string]sample{"/runs/april?step=3.1": failed, "/runs/april?step=13.2": asks})
+	b := openBrowser(t)
+	visit(t, b, s.url+"/runs/april?step=3.1")
+	evaluate[bool](t, b, `window.still = true`)
+	b.do(t, chromedp.Click(`[id="s-13.2"] > a`))
+	b.wait(t, `document.querySelector('#answer') && document.querySelector('[id="s-13.2"] > a').matches('[aria-current]')`)
+	b.wait(t, `window.still && location.search === '?step=13.2' && document.querySelectorAll('[data-tree] [aria-current]').length === 1`)
+	b.do(t, chromedp.SendKeys("#q-why", "because"))
+	q := sampleFiles()
+	q.Rev, q.State, q.OwnPage, q.Given = 1, Answered, false, &Given{Verb: "refused", By: "Bob", No: true, At: clock()}
+	s.events <- part(t, p, 1, "question", q)
+	s.events <- "id: 2\nevent: count\ndata: 8\n\n"
+	b.wait(t, `document.title.startsWith('(8)')`)
+	if !evaluate[bool](t, b, `document.querySelector('[name=rev]').value === '0' && document.activeElement.id === 'q-why'`) {
+		t.Error("the question was replaced while somebody wrote")
+	}
+	evaluate[bool](t, b, `document.activeElement.blur() ?? true`)
+	b.wait(t, `document.querySelector('[name=rev]').value === '1' && document.querySelector('#q-why').value === 'because'`)
+	b.do(t, chromedp.KeyEvent("a"))
+	b.wait(t, `document.activeElement.matches('.answer *')`)
+	evaluate[bool](t, b, `document.querySelector('.answer .pri').focus() ?? true`)
+	b.do(t, chromedp.KeyEvent(kb.Enter))
+	var sent string
+	select {
+	case sent = <-s.posts:
+	case <-time.After(time.Minute):
+		t.Fatalf("the form is not sent: the focus is on %s", evaluate[string](t, b, `document.activeElement.outerHTML`))
+	}
+	if !strings.HasPrefix(sent, "/questions/april:13.2:1?") || !strings.Contains(sent, "answer=yes") || !strings.Contains(sent, "why=because") || !strings.Contains(sent, "rev=1") {
+		t.Errorf("the form sends %s", sent)
+	}
+	b.wait(t, `[...document.querySelectorAll('.answer button')].every(b => b.disabled)`)
+	if list := b.console(); len(list) > 0 {
+		t.Errorf("the console has %q", list)
+	}
+}
+
+// TestKeys checks the keys. None of them decides.
+func TestKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a browser")
+	}
+	t.Parallel()
+	p := newPages(t)
+	list := questionSamples()
+	q := list[slices.IndexFunc(list, func(s sample) bool { return s.name == "question-files" })]
+	s := serveSite(t, p, map[string]sample{"/runs": runSamples()[0], "/questions": list[0], "/questions/1": q})
+	b := openBrowser(t)
+	visit(t, b, s.url+"/runs")
+	b.do(t, chromedp.KeyEvent("j"), chromedp.KeyEvent("j"), chromedp.KeyEvent("k"))
+	b.wait(t, `document.activeElement === document.querySelector('.runs .t')`)
+	b.do(t, chromedp.KeyEvent("?"))
+	b.wait(t, `document.querySelector('#keys').open`)
+	b.do(t, chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("/"))
+	b.wait(t, `document.activeElement.type === 'search'`)
+	b.do(t, chromedp.KeyEvent("gq"))
+	b.wait(t, `document.activeElement.value.endsWith('gq') && location.pathname === '/runs'`)
+	evaluate[bool](t, b, `document.activeElement.blur() ?? true`)
+	b.do(t, chromedp.KeyEvent("g"), chromedp.KeyEvent("q"))
+	b.wait(t, `location.pathname === '/questions'`)
+	visit(t, b, s.url+"/questions/1")
+	b.do(t, chromedp.KeyEvent("a"), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(kb.ModifierCtrl)))
+	b.wait(t, `document.activeElement.matches('.answer *')`)
+	select {
+	case sent := <-s.posts:
+		t.Errorf("a key has sent %s", sent)
+	default:
+	}
+}
+
+// TestNoScript checks that the pages say what they are without the module, and offer nothing that needs it.
+func TestNoScript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a browser")
+	}
+	t.Parallel()
+	p := newPages(t)
+	s := serveSite(t, p, map[string]sample{"/runs": runSamples()[0]})
+	b := openBrowser(t)
+	call(t, b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	b.on(t, screens[0])
+	b.do(t, chromedp.Navigate(s.url+"/runs"))
+	text, err := chromedp.Run(b.ctx, chromedp.Text("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, there := range map[string]bool{"As of 19:31:14 UTC. Reload": true, "Show": true, "Keys": false, "Not live": false, "new run ·": false} {
+		if strings.Contains(text, want) != there {
+			t.Errorf("%q: there is %t, want %t, in\n%s", want, !there, there, text)
+		}
 	}
 }

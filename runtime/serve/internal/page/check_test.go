@@ -241,6 +241,7 @@ func TestAssets(t *testing.T) {
 		if a == nil {
 			t.Fatalf("there is no %s", name)
 		}
+		t.Logf("%s has %d bytes", name, len(a.Data))
 		if len(a.Data) > most {
 			t.Errorf("%s has %d bytes, want at most %d", name, len(a.Data), most)
 		}
@@ -277,7 +278,7 @@ func TestUntrusted(t *testing.T) {
 				t.Fatal(err)
 			}
 			for n := range root.Descendants() {
-				if n.Type == html.ElementNode && n.Data == "img" {
+				if src, _ := attr(n, "src"); n.Type == html.ElementNode && n.Data == "img" && src == "x" {
 					t.Fatalf("text has become an element: %v", n.Attr)
 				}
 				if n.Type == html.TextNode && strings.ContainsAny(n.Data, "\u202e\u200b") && n.Parent.Data != "textarea" {

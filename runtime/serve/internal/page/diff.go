@@ -32,6 +32,9 @@ func (w FileWord) Text() string {
 	return map[FileWord]string{"deletes": "deleted", "moves": "moved", "mkdir": "new folder", "rmdir": "folder deleted"}[w]
 }
 
+// Name returns the path of a file as text.
+func (f *File) Name() string { return joinSpans(f.Path) }
+
 // A DiffLine is a line of a diff.
 type DiffLine struct {
 	Sign     review.Sign
@@ -201,7 +204,7 @@ func markPair(old, new *DiffLine) {
 			changedB[i] = true
 		}
 	}
-	if same, all := letters(a, changedA), max(letters(a, nil), letters(b, nil)); 5*same < 2*all {
+	if same, all := letters(a, changedA), max(letters(a, nil), letters(b, nil)); 3*same < all {
 		return
 	}
 	old.Words, new.Words = words(a, changedA), words(b, changedB)
@@ -211,7 +214,7 @@ func markPair(old, new *DiffLine) {
 func letters(list []visible.Span, changed []bool) (n int) {
 	for i, s := range list {
 		if (changed == nil || !changed[i]) && strings.TrimSpace(s.Text) != "" {
-			n += len(s.Text)
+			n += s.Size
 		}
 	}
 	return n

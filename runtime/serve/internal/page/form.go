@@ -73,77 +73,90 @@ type Submission struct {
 	input  Input  // as it is shown again, with the rows that were added
 	errors []FieldError
 	focus  string // the pointer of a new row
-	added  bool   // nothing was meant to run
 	show   bool   // what will be sent
 }
 
 // Submit reads what a browser sent. check is the tool's own check of its arguments, such as
 // [tool.Tool.ReadArgs]. Its texts are assigned to fields; where the form itself found an error, that counts.
 func (f *Form) Submit(in Input, check func(args *value.Dict) error) *Submission {
-	s := &Submission{Key: in.Values.Get(keyName), input: in}
+	s := &Submission{Key: in.Values.Get(keyName), Args: &value.Dict{}, input: in}
 	if len(in.Values) > maxInput {
 		s.errors = []FieldError{{Text: "The form has more than " + num(maxInput) + " values. Use “Edit as JSON”, or the command line."}}
 		s.input = Input{Values: url.Values{jsonName: {"{}"}}}
 		return s
 	}
-	act, _, _ := strings.Cut(in.Values.Get(actName), ":")
-	s.added = act != "" || in.Values.Has(addName) || in.Values.Has(delName)
-	s.show = act == "show"
 	s.edit()
-	_, isJSON := in.Values[jsonName]
 	r := f.reader(newIndex(s.input))
-	if isJSON {
-		s.Args = r.whole()
-	} else if f.root != nil {
-		v, _ := r.field(f.root, "", "")
-		s.Args, _ = v.(*value.Dict)
-		if r.left < 0 {
-			r.fail("", "", "The form has too many rows. Use “Edit as JSON”, or the command line.")
-		}
-	}
-	if s.Args == nil {
-		s.Args = &value.Dict{}
-	}
+	s.Args = f.args(r)
 	s.errors = r.errors
-	switch act {
-	case "json":
-		if !isJSON {
-			s.input = Input{Values: url.Values{jsonName: {value.FormatJSON(f.stripped(s.Args, true), "  ")}}}
-		}
-		s.errors = nil
-		return s
-	case "form":
-		if len(s.errors) == 0 {
-			s.input = f.filled(s.Args, true)
-		}
-		return s
+	switch act := in.Values.Get(actName); {
+	case act == "json":
+		s.toJSON(f)
+	case act == "form" && len(s.errors) == 0:
+		s.input = f.filled(s.Args, true)
+	case act != "" && act != "form", in.Values.Has(addName), in.Values.Has(delName): // nothing was meant to run
+		s.errors, s.show = nil, act == "show"
+	case act == "":
+		s.check(r, check)
 	}
-	if s.added {
-		s.errors = nil
-		return s
+	return s
+}
+
+// args reads the arguments, from fields or as JSON.
+func (f *Form) args(r *formReader) *value.Dict {
+	if r.Values.Has(jsonName) {
+		return r.whole().OrEmpty()
 	}
+	if f.root == nil {
+		return &value.Dict{}
+	}
+	v, _ := r.field(f.root, "", "")
+	if r.left < 0 {
+		r.fail("", "", "The form has too many rows. Use “Edit as JSON”, or the command line.")
+	}
+	d, _ := v.(*value.Dict)
+	return d.OrEmpty()
+}
+
+// toJSON shows the arguments as JSON.
+func (s *Submission) toJSON(f *Form) {
+	if !s.input.Values.Has(jsonName) {
+		s.input = Input{Values: url.Values{jsonName: {value.FormatJSON(f.stripped(s.Args, true), "  ")}}}
+	}
+	s.errors = nil
+}
+
+// check asks the tool whether it takes the arguments.
+func (s *Submission) check(r *formReader, check func(args *value.Dict) error) {
 	if r.left >= 0 {
 		if err := check(s.Args); err != nil {
 			s.errors = append(s.errors, r.located(err)...)
 		}
 	}
-	if isJSON {
+	if r.Values.Has(jsonName) {
 		for i := range s.errors {
 			s.errors[i].At, s.errors[i].Name = jsonName, "arguments"
 		}
 	}
 	r.inOrder(s.errors)
 	s.Run = len(s.errors) == 0
-	return s
 }
 
 // inOrder sorts errors as their fields stand in the form.
 func (r *formReader) inOrder(list []FieldError) {
-	at := map[string]int{}
+	order := map[string]int{}
 	for i, p := range r.places {
-		at[p.at] = i
+		order[p.at] = i
 	}
-	slices.SortStableFunc(list, func(a, b FieldError) int { return cmp.Compare(at[a.At], at[b.At]) })
+	of := func(e FieldError) int {
+		for at := e.At; at != ""; at = at[:max(strings.LastIndexByte(at, '/'), 0)] {
+			if n, ok := order[at]; ok {
+				return n
+			}
+		}
+		return -1
+	}
+	slices.SortStableFunc(list, func(a, b FieldError) int { return cmp.Compare(of(a), of(b)) })
 }
 
 // whole reads all arguments from one JSON text.

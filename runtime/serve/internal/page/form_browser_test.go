@@ -86,3 +86,46 @@ func TestFormScript(t *testing.T) {
 	b.wait(t, `(document.querySelector('#call .pri').click(), true)`)
 	b.wait(t, `location.pathname === '/done' && decodeURIComponent(location.search).includes('"limit":7')`)
 }
+
+// TestSortScript sorts a table in the browser, as the server does it.
+func TestSortScript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a browser")
+	}
+	t.Parallel()
+	url := serveSamples(t, toolSamples())
+	b := openBrowser(t)
+	b.on(t, screens[0])
+	b.do(t, chromedp.Navigate(url+"/sample/tool-wrong"))
+	for _, c := range []struct{ column, want string }{
+		{"4", "Thun Zürich Bern Lugano Chur Basel Genève St. Gallen"},
+		{"4", "Genève Basel Chur Lugano Bern Zürich Thun St. Gallen"},
+		{"1", "Basel Bern Chur Genève Lugano St. Gallen Thun Zürich"},
+		{"1", "Zürich Thun St. Gallen Lugano Genève Chur Bern Basel"},
+	} {
+		b.do(t, chromedp.Click(".data th:nth-child("+c.column+") a"))
+		if got := evaluate[string](t, b, `[...document.querySelectorAll('.data tbody th')].map(x => x.textContent).join(' ')`); got != c.want {
+			t.Errorf("column %s: %s, want %s", c.column, got, c.want)
+		}
+	}
+	if list := b.console(); len(list) > 0 {
+		t.Errorf("the console has %q", list)
+	}
+}
+
+// TestChatScript sends a message with the key Enter, and breaks a line with Shift.
+func TestChatScript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a browser")
+	}
+	t.Parallel()
+	url := serveSamples(t, moreSamples())
+	b := openBrowser(t)
+	b.on(t, screens[0])
+	b.do(t, chromedp.Navigate(url+"/sample/chat"))
+	b.wait(t, `(document.querySelector('.compose').addEventListener('submit', e => { e.preventDefault(); document.body.dataset.sent = e.submitter.textContent }), true)`)
+	b.do(t, chromedp.Focus("#say-in"), chromedp.KeyEvent("Hello"))
+	b.wait(t, `document.querySelector('#say-in').value === 'Hello'`)
+	b.do(t, chromedp.KeyEvent("\r"))
+	b.wait(t, `document.body.dataset.sent === 'Send after this turn'`)
+}

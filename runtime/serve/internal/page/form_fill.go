@@ -46,7 +46,8 @@ func (f *Form) fill(args *value.Dict, defaults bool) url.Values {
 // strip removes what a form does not show again, which are passwords and files, and, unless defaults are kept,
 // what is as if it were left out. It reports false if nothing is left.
 func (f *field) strip(v value.Value, defaults bool) (value.Value, bool) {
-	if v != nil && (f.kind == PasswordControl || f.kind == FileControl) {
+	_, isText := v.(string)
+	if v != nil && f.kind == FileControl || isText && f.takesPassword() {
 		return nil, false
 	}
 	if f.hasDefault && !f.required && f.def != nil && (!defaults || f.kind == CheckControl) && value.EqualJSON(f.def, v) {
@@ -78,12 +79,8 @@ func (f *field) stripDict(d *value.Dict, defaults bool) *value.Dict {
 	}
 	out := value.MakeDict(d.Len())
 	for k, v := range d.All() {
-		child := f.item
-		if i := slices.IndexFunc(f.fields, func(c *field) bool { return value.Value(c.name) == k }); i >= 0 {
-			child = f.fields[i]
-		}
 		ok := true
-		if child != nil {
+		if child := f.part(k); child != nil {
 			v, ok = child.strip(v, defaults)
 		}
 		if ok {

@@ -136,7 +136,8 @@ type formReader struct {
 	zone   *time.Location
 	now    time.Time
 	errors []FieldError
-	places []spot // of what was read, for the errors of the tool
+	places []spot            // of what was read, for the errors of the tool
+	rowsOf map[string]string // the names of rows, by their pointers
 }
 
 // A spot is where a part of the arguments stands in the form.
@@ -155,7 +156,7 @@ func (r *formReader) field(f *field, at, label string) (value.Value, given) {
 	if r.left--; r.left < 0 {
 		return nil, absent
 	}
-	r.places = append(r.places, spot{at, f.shownName(at), label, f.name})
+	r.places = append(r.places, spot{at, r.nameOf(f, at), label, f.name})
 	switch {
 	case r.has(nullName, at) && f.nullable:
 		return nil, full
@@ -179,6 +180,22 @@ func (r *formReader) field(f *field, at, label string) (value.Value, given) {
 		}
 	}
 	return r.simple(f, at)
+}
+
+// nameOf returns the name of a field, for people.
+func (r *formReader) nameOf(f *field, at string) string {
+	if name, ok := r.rowsOf[at]; ok {
+		return name
+	}
+	return f.shownName(at)
+}
+
+// nameRow names the value of a row.
+func (r *formReader) nameRow(at, list string, number int) {
+	if r.rowsOf == nil {
+		r.rowsOf = map[string]string{}
+	}
+	r.rowsOf[at] = fmt.Sprintf("%s, item %d", list, number)
 }
 
 // shownName returns the last part of a pointer, for people.
@@ -216,7 +233,7 @@ func (r *formReader) simple(f *field, at string) (value.Value, given) {
 				return o.value, full
 			}
 		}
-		r.fail(at, f.shownName(at), "must be one of the choices (you gave %s)", value.Clean(text, 60))
+		r.fail(at, r.nameOf(f, at), "must be one of the choices (you gave %s)", value.Clean(text, 60))
 		return text, full
 	case MomentControl, TimeControl:
 		return r.moment(f, at, text)
@@ -232,7 +249,7 @@ func (r *formReader) number(f *field, at, text string) (value.Value, given) {
 	}
 	v, err := value.ParseJSON([]byte(json))
 	if err != nil || !value.Numeric(v) {
-		r.fail(at, f.shownName(at), "must be a number (you gave “%s”)", value.Clean(text, 60))
+		r.fail(at, r.nameOf(f, at), "must be a number (you gave “%s”)", value.Clean(text, 60))
 		return text, full
 	}
 	return v, full
@@ -263,7 +280,7 @@ func (r *formReader) json(f *field, at string) (value.Value, given) {
 	}
 	v, err := value.ParseJSON([]byte(text))
 	if err != nil {
-		r.fail(at, f.shownName(at), "is not JSON: %s%s", value.ErrorOf(err, value.Invalid).Message(), jsonHint(text))
+		r.fail(at, r.nameOf(f, at), "is not JSON: %s%s", value.ErrorOf(err, value.Invalid).Message(), jsonHint(text))
 		return text, full
 	}
 	return v, full
@@ -283,13 +300,13 @@ func (r *formReader) file(f *field, at string) (value.Value, given) {
 		return nil, absent
 	}
 	if file.TooLarge {
-		r.fail(at, f.shownName(at), "is larger than %d MB", value.MaxMedia>>20)
+		r.fail(at, r.nameOf(f, at), "is larger than %d MB", value.MaxMedia>>20)
 		return nil, full
 	}
 	m, err := value.NewMedia(file.Data)
 	if err != nil {
 		e := value.ErrorOf(err, value.Invalid)
-		r.fail(at, f.shownName(at), "%s", strings.TrimSuffix(e.Message()+". "+e.Hint, ". "))
+		r.fail(at, r.nameOf(f, at), "%s", strings.TrimSuffix(e.Message()+". "+e.Hint, ". "))
 		return nil, full
 	}
 	return m, full
@@ -324,8 +341,10 @@ func (r *formReader) object(f *field, at, label string) (value.Value, given) {
 
 func (r *formReader) list(f *field, at, label string) (value.Value, given) {
 	list := value.List{}
-	for _, n := range r.rows[at] {
-		v, how := r.field(f.item, at+"/"+strconv.Itoa(n), label+"["+strconv.Itoa(len(list))+"]")
+	for i, n := range r.rows[at] {
+		row := at + "/" + strconv.Itoa(n)
+		r.nameRow(row, r.nameOf(f, at), i+1)
+		v, how := r.field(f.item, row, label+"["+strconv.Itoa(len(list))+"]")
 		if how == full {
 			list = append(list, v)
 		}
@@ -341,19 +360,21 @@ func (r *formReader) list(f *field, at, label string) (value.Value, given) {
 
 func (r *formReader) dict(f *field, at, label string) (value.Value, given) {
 	d := &value.Dict{}
-	for _, n := range r.rows[at] {
+	for i, n := range r.rows[at] {
 		row := at + "/" + strconv.Itoa(n)
+		r.nameRow(row+"/value", r.nameOf(f, at), i+1)
 		key := r.text(row + "/key")
+		r.places = append(r.places, spot{at: row + "/key"})
 		v, how := r.field(f.item, row+"/value", label+"."+key)
 		switch {
 		case key == "" && how != full:
 			continue
 		case key == "":
-			r.fail(row+"/key", f.shownName(at), "a name is missing")
+			r.fail(row+"/key", r.nameOf(f, at), "a name is missing")
 		case d.Has(key):
-			r.fail(row+"/key", f.shownName(at), "the name “%s” is there twice", value.Clean(key, 60))
+			r.fail(row+"/key", r.nameOf(f, at), "the name “%s” is there twice", value.Clean(key, 60))
 		case how == absent:
-			r.fail(row+"/value", f.shownName(at), "the value of “%s” is missing", value.Clean(key, 60))
+			r.fail(row+"/value", r.nameOf(f, at), "the value of “%s” is missing", value.Clean(key, 60))
 		}
 		d.Put(key, v)
 	}
@@ -374,7 +395,7 @@ func (r *formReader) variant(f *field, at, label string) (value.Value, given) {
 	}
 	v, how := r.field(f.variants[n], at+"/"+strconv.Itoa(n), label)
 	if how == absent { // it was chosen
-		r.fail(at+"/"+strconv.Itoa(n), f.shownName(at), "is empty")
+		r.fail(at+"/"+strconv.Itoa(n), r.nameOf(f, at), "is empty")
 		return nil, full
 	}
 	return v, full

@@ -405,6 +405,21 @@ func TestFormBounds(t *testing.T) {
 	}
 }
 
+// TestFormNames names fields in errors as the form shows them, in its order.
+func TestFormNames(t *testing.T) {
+	t.Parallel()
+	f, check := formOf(t, `{"type":"object","properties":{"a":{"type":"array","items":{"type":"array","items":{"type":"integer"}}},"b":{"type":"object","additionalProperties":{"type":"integer"}},"c":{"type":"integer"}}}`)
+	values := url.Values{"/c": {"x"}, rowName: {"/a/4", "/a/4/7", "/a/4/2", "/b/3", "/b/5"}, "/a/4/7": {"1"}, "/a/4/2": {"x"}, "/b/3/key": {"k"}, "/b/3/value": {"1.5"}, "/b/5/value": {"1"}}
+	var got []string
+	for _, e := range f.Submit(Input{Values: values}, check).errors {
+		got = append(got, e.Name+" "+e.Text)
+	}
+	want := "a, item 1, item 2 must be a number (you gave “x”)|b, item 1 should be integer but got number|b a name is missing|c must be a number (you gave “x”)"
+	if strings.Join(got, "|") != want {
+		t.Errorf("got %q, want %q", strings.Join(got, "|"), want)
+	}
+}
+
 // TestFormFiles reads files, which a form never shows again.
 func TestFormFiles(t *testing.T) {
 	t.Parallel()

@@ -133,27 +133,28 @@ func (f *Form) Show(v *FormView, s *Submission) {
 	}
 	if w.Values.Has(jsonName) || f.root == nil {
 		v.JSON = &Control{Kind: JSONControl, Name: jsonName, ID: "f-json", Label: "Arguments", Type: "JSON", Text: w.text(jsonName),
-			Error: w.errors[jsonName], ErrorAt: "f-json-e", Schema: value.FormatJSON(f.schema, "  "), Lines: 12}
+			Error: w.errors[jsonName], ErrorAt: "f-json-e", Schema: schemaText(f.schema), Lines: 12}
 	} else {
 		v.Fields = w.fields(f.root, "")
 	}
 	shown := f.masked(s.Args)
-	v.Sent = value.FormatJSON(shown, "  ")
-	v.Line = commandLine(v.Command, shown)
+	v.Sent = cut(value.FormatJSON(shown, "  "), mostSent)
+	if v.Line = commandLine(v.Command, shown); len(v.Line) > mostLine {
+		v.Line = v.Command + " --input @FILE"
+	}
 	v.Files = w.files
 }
 
+// The bounds of what a form shows besides its fields, in bytes.
+const (
+	mostSent, mostLine, mostSchema = 20_000, 4_000, 4_000
+)
+
+func schemaText(s *value.Dict) string { return cut(value.FormatJSON(s, "  "), mostSchema) }
+
 // Fill returns the submission of an input that nobody has sent, such as that of Filled.
 func (f *Form) Fill(in Input) *Submission {
-	s := &Submission{input: in, Args: &value.Dict{}}
-	r := f.reader(newIndex(in))
-	if in.Values.Has(jsonName) {
-		s.Args = r.whole().OrEmpty()
-	} else if f.root != nil {
-		v, _ := r.field(f.root, "", "")
-		s.Args, _ = v.(*value.Dict)
-	}
-	return s
+	return &Submission{input: in, Args: f.args(f.reader(newIndex(in)))}
 }
 
 func joinText(a, b string) string {
@@ -173,27 +174,23 @@ func (f *Form) masked(args *value.Dict) *value.Dict {
 }
 
 func (f *field) mask(v value.Value) value.Value {
-	if f.kind == PasswordControl && v != nil && v != "" {
-		return "••••••"
-	}
+	const covered = "••••••"
 	switch part := v.(type) {
+	case string:
+		if part != "" && f.takesPassword() {
+			return covered
+		}
 	case value.List:
 		if f.item != nil {
 			return value.List(value.Map(part, f.item.mask))
 		}
 	case *value.Dict:
 		for _, variant := range f.variants {
-			part = variant.mask(part).(*value.Dict)
+			part, _ = variant.mask(part).(*value.Dict)
 		}
 		out := value.MakeDict(part.Len())
 		for k, v := range part.All() {
-			child := f.item
-			for _, c := range f.fields {
-				if value.Value(c.name) == k {
-					child = c
-				}
-			}
-			if child != nil {
+			if child := f.part(k); child != nil {
 				v = child.mask(v)
 			}
 			_ = out.Set(k, v) // it was a key before
@@ -201,6 +198,21 @@ func (f *field) mask(v value.Value) value.Value {
 		return out
 	}
 	return v
+}
+
+// takesPassword reports whether a text of the field may be a password.
+func (f *field) takesPassword() bool {
+	return f.kind == PasswordControl || slices.ContainsFunc(f.variants, (*field).takesPassword)
+}
+
+// part returns the field of a key of an object or a dict, or nil.
+func (f *field) part(key value.Value) *field {
+	for _, c := range f.fields {
+		if value.Value(c.name) == key {
+			return c
+		}
+	}
+	return f.item
 }
 
 func (w *formViewer) fields(f *field, at string) []*Control {
@@ -254,7 +266,7 @@ func (w *formViewer) control(f *field, at, row string) *Control {
 		}
 	}
 	if w.has(codeName, at) && f.kind != JSONControl {
-		c.Kind, c.Coded, c.Schema = JSONControl, true, value.FormatJSON(f.schema, "  ")
+		c.Kind, c.Coded, c.Schema = JSONControl, true, schemaText(f.schema)
 		return c
 	}
 	switch f.kind {
@@ -285,7 +297,7 @@ func (w *formViewer) control(f *field, at, row string) *Control {
 		c.Checked = c.Text != ""
 		c.Text = value.Display(f.constant)
 	case JSONControl:
-		c.Schema, c.Lines = value.FormatJSON(f.schema, "  "), min(max(3, strings.Count(c.Text, "\n")+1), 16)
+		c.Schema, c.Lines = schemaText(f.schema), min(max(3, strings.Count(c.Text, "\n")+1), 16)
 	default:
 		w.compound(c, f, at)
 	}

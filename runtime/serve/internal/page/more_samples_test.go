@@ -104,7 +104,7 @@ func toolSamples() []sample {
 	flow.Section, flow.Name, flow.Title, flow.Group, flow.About, flow.Pills = SectionWorkflows, "bill", "", "", "Bills the orders of a month.", Pills([]string{"change files", "send mail", "ask people", "run commands", "use the network"}, Ready)
 	flow.Form = sampleForm("")
 	flow.Form.Fields, flow.Form.Secrets, flow.Form.Deed = nil, nil, "Run bill"
-	return []sample{
+	return append(valueSamples(), []sample{
 		{"tool-empty", "tool", frame, empty, false}, {"tool-wrong", "tool", frame, wrong, false}, {"tool-done", "tool", frame, done, false}, {"tool-chart", "tool", frame, chart, false},
 		{"tool-failed", "tool", frame, failed, false}, {"tool-doc", "tool", frame, doc, false}, {"tool-script", "tool", frame, script, false}, {"tool-runs", "tool", frame, runs, false},
 		{"tool-unreviewed", "tool", frame, unread, false}, {"tool-json", "tool", frame, asJSON, false}, {"tool-waits", "tool", frame, waits, false},
@@ -114,7 +114,35 @@ func toolSamples() []sample {
 		{"tools-nomatch", "catalog", sampleFrame("Tools", SectionTools), &Catalog{Section: SectionTools, Query: "lindnes", Total: 14}, false},
 		{"workflows-none", "catalog", sampleFrame("Workflows", SectionWorkflows), &Catalog{Section: SectionWorkflows}, false},
 		{"agents", "catalog", sampleFrame("Agents", SectionAgents), &Catalog{Section: SectionAgents, Total: 1, Groups: []CatalogGroup{{Rows: []CatalogRow{{Name: "reviewer", About: "Reviews invoices before they are sent.", Pills: []Pill{{Tone: ToneOff, Text: "8 tools"}}, Href: "/agents/reviewer"}}}}}, false},
+	}...)
+}
+
+// valueSamples are results of each form.
+func valueSamples() (list []sample) {
+	var many, long value.List
+	for i := range 240 {
+		many = append(many, value.NewDict("day", time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, i).Format("2006-01-02"), "orders", int64(50+(i*37)%41-i/5), "late", i%7 == 0))
 	}
+	for i := range 300 {
+		long = append(long, int64(i))
+	}
+	png := value.Media{Type: "image/png", Data: []byte("\x89PNG\r\n\x1a\nabc")}
+	tree := value.NewDict("invoice", value.NewDict("number", int64(102), "customer", "Lindens Hotel", "paid", false, "address", "Quay 4\u200b, 3011 Bern", "lines", value.List{value.NewDict("item", "baguette", "loaves", int64(60)), value.NewDict("item", "rye", "loaves", int64(12))}),
+		"logo", png, "none", nil, "empty", value.List{}, "long", long, "text", strings.Repeat("flour and water ", 60))
+	for _, c := range []struct {
+		name, query string
+		v           value.Value
+	}{
+		{"value-tree", "", tree}, {"value-line", "sort=day&y=orders&x=day&from=100", many}, {"value-markdown", "view=markdown", "# Orders of April\n\n" + sampleReply},
+		{"value-text", "", strings.Repeat("2026-04-01  baguette  60\n", 400)}, {"value-middle", "offset=2000", strings.Repeat("2026-04-01  baguette  60\n", 4000)}, {"value-image", "", png}, {"value-nothing", "", nil},
+	} {
+		page := sampleToolPage()
+		page.Form, page.Latest = sampleForm("/path=data/orders.csv"), true
+		page.Result = &ResultView{Run: "rep-12", Status: Status{Done, ""}, By: "Bob", At: ago(2 * time.Hour), Took: 42 * time.Millisecond, Value: ShowValue(c.v, readQuery("/tools/monthly_report", c.query))}
+		page.Result.Value.Notes = "1 value is missing in “change”\n2 rows without a city were left out"
+		list = append(list, sample{c.name, "tool", sampleFrame("monthly_report", SectionTools), page, c.name == "value-middle"})
+	}
+	return list
 }
 
 func sampleCatalog() *Catalog {
@@ -152,6 +180,16 @@ func sampleChat() *Chat {
 		}}
 }
 
+// sampleFields is the form of a question, with an error.
+func sampleFields() *FormView {
+	schema := must(value.ParseJSON([]byte(`{"type":"object","properties":{"city":{"type":"string","title":"City"},"class":{"oneOf":[{"const":"1","title":"First"},{"const":"2","title":"Second"}]},"people":{"type":"integer","minimum":1}},"required":["city","people"]}`))).(*value.Dict)
+	f := NewForm(schema, time.UTC, clock())
+	x := &tool.Tool{Name: "answer", Description: "An answer.", Schema: []byte(value.FormatJSON(schema, ""))}
+	v := &FormView{}
+	f.Show(v, f.Submit(Input{Values: url.Values{"/city": {"Bern"}, "/people": {"0"}}}, func(args *value.Dict) error { _, err := x.Check(args); return err }))
+	return v
+}
+
 func sampleQuestionInChat() *Question {
 	for _, s := range questionSamples() {
 		if q, ok := s.view.(*Question); ok && q.State == Open && q.May && q.Conflict == nil && !q.Cut && q.Kind == tool.QuestionApproval {
@@ -187,6 +225,9 @@ func moreSamples() []sample {
 		{"login-code", "login", bare(), &Login{Host: "127.0.0.1:7457", Code: "x7k2", Goal: "Runs"}, false},
 		{"login-off", "login", bare(), &Login{Host: "127.0.0.1:7457", Off: true}, false},
 	}
+	ask := &Question{ID: "el-1:2:1", Kind: tool.QuestionAsk, Heading: "Where do you want to go?", Run: "el-1", RunName: "travel", Step: "2", Asked: ago(time.Minute), OwnPage: true, May: true, Key: "k1"}
+	ask.Fields = sampleFields()
+	list = append(list, sample{"question-fields", "question-page", sampleFrame("Question", SectionQuestions), ask, false})
 	for name, p := range map[string]*Problem{
 		"problem-404": RunNotFound("aprl", 30*24*time.Hour, []Link{{"Runs that begin with “apr”", "/runs?q=apr"}}), "problem-413": TooLarge(8<<20, back), "problem-429": TooMany(2*time.Second, back),
 		"problem-403": Forbidden("The audit is for admins", "Bob", RoleRun, []string{"Ann", "Cid"}, back), "problem-500": ServerError("r-7KQ2", back),

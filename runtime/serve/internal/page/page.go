@@ -158,6 +158,7 @@ func (p *Pages) funcs() template.FuncMap {
 		"past":   func(t time.Time) bool { return !t.IsZero() && !t.After(p.now()) },
 		"now":    p.now,
 		"day":    func(t time.Time) string { return day(t, p.now()) },
+		"today":  func(t time.Time) bool { return sameDay(t, p.now()) },
 		"short":  short,
 		// running and ticks are for what still runs: how long it ran before, and since when it runs now.
 		"running": func(since time.Time, before time.Duration) time.Duration { return before + p.now().Sub(since) },

@@ -323,7 +323,7 @@ func (q *Question) Changed(seen string) (files []string, changed bool) {
 	}
 	for i := range q.Files {
 		if !had[digest(q.Files[i])[:8]] {
-			files = append(files, pathOf(q.Files[i].Path))
+			files = append(files, q.Files[i].Name())
 		}
 	}
 	if len(files) > mostNamed {
@@ -331,9 +331,6 @@ func (q *Question) Changed(seen string) (files []string, changed bool) {
 	}
 	return files, true
 }
-
-// pathOf returns a path as it is shown.
-func pathOf(list []visible.Span) string { return joinSpans(list) }
 
 // MayAnswer reports whether the answer has a form.
 func (q *Question) MayAnswer() bool { return q.May && (q.State == Open || q.State == Answered) }
@@ -393,6 +390,9 @@ func (q *Question) Removed() (n int) {
 func (q *Question) CanWho() string {
 	const most = 4
 	names := q.Who
+	if len(names) == 0 && q.MayNot != "" {
+		return ""
+	}
 	if len(names) > most {
 		names = append(names[:most:most], fmt.Sprintf("%d others", len(names)-most))
 	}
@@ -549,14 +549,4 @@ func (r *QuestionRow) Icon() Icon {
 		return "ask"
 	}
 	return "q"
-}
-
-// Problem is a page instead of the one that was asked for.
-type Problem struct {
-	Code    int
-	Heading string // "There is no run “aprl”"
-	Text    string
-	Command string // what to type
-	Links   []Link
-	Request string // its ID, for the log
 }

@@ -239,6 +239,15 @@ type StepView struct {
 	Loading  bool   // its parts follow over the stream
 }
 
+// Unfinished reports whether there can be no result yet.
+func (s *StepView) Unfinished() bool {
+	switch s.Status.State {
+	case Queued, Running, Waiting, Sleeping, Broken:
+		return true
+	}
+	return false
+}
+
 // A Failure is an error of a step or a run.
 type Failure struct {
 	Message string
@@ -263,38 +272,4 @@ type Fact struct {
 	Code  bool
 	Quote bool // the lines are somebody's words
 	Link  URL  // of the text
-}
-
-// Confirm is a page with the consequences of what somebody is about to do.
-type Confirm struct {
-	Crumbs  []Link
-	Heading string
-	Lead    string
-	Points  []Point
-	Notes   []Note
-	Files   []File
-	Action  URL
-	Deed    string // on the button: "Undo: restore 4 files"
-	Danger  bool
-	Hidden  []Hidden
-	Reason  string // the label of the field for a reason; "" has none
-	Entry   *TextEntry
-	Back    Link
-	NoWay   string // why it cannot be done, instead of the button
-}
-
-// A Point is a consequence.
-type Point struct {
-	Status Status
-	Text   string
-	Detail string
-}
-
-// Hidden is a field of a form that nobody sees.
-type Hidden struct{ Name, Value string }
-
-// A TextEntry is a field for a text.
-type TextEntry struct {
-	Name, Label, Help, Value, Error string
-	Code                            bool
 }

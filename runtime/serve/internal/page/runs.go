@@ -7,9 +7,10 @@ import (
 
 // Runs is the list of runs.
 type Runs struct {
-	First   *First // instead of everything else, if nothing has ever run
-	Waits   *Waits // nil if no question is open
-	Tabs    []Tab  // see [RunTabs]
+	First   *First    // instead of everything else, if nothing has ever run
+	Today   time.Time // now, where the reader is
+	Waits   *Waits    // nil if no question is open
+	Tabs    []Tab     // see [RunTabs]
 	Filter  Filter
 	Days    []Day
 	NoMatch *NoMatch // instead of days

@@ -32,12 +32,13 @@ func frameSamples() []sample {
 	full := sampleFrame("Runs", SectionRuns)
 	full.Banner = &Note{Tone: ToneBad, Strong: "The disk is full.", Text: "Runs are kept and can be read, but nothing can begin or be answered until there is room."}
 	full.Draining, full.Live, full.Role = true, "/live/runs", RoleAdmin
-	missing := &Problem{Code: 404, Heading: "There is no run “aprl”", Text: "It may have been pruned: runs are kept for 30 days.", Links: []Link{{"Runs that begin with “apr”", "/runs?q=apr"}, {"All runs", "/runs"}}}
+	missing := NoRun("aprl", 30*24*time.Hour, []string{"april"})
 	return []sample{
 		{"more", "more", more, More{more}, false},
 		{"banner", "problem", full, missing, false},
 		{"denied", "problem", sampleFrame("Not allowed", SectionAudit), &Problem{Code: 403, Heading: "The audit is for admins", Text: "You are signed in as Bob with the role run. Ann is an admin.", Links: []Link{{"Runs", "/runs"}}}, false},
 		{"failed", "problem", sampleFrame("Error", SectionRuns), &Problem{Code: 500, Heading: "This page could not be made", Text: "Nothing was changed.", Links: []Link{{"Try again", "/runs"}}, Request: "r-7KQ2"}, false},
+		{"too-many", "problem", sampleFrame("Error", SectionRuns), NewProblem(429, "You have sent more than 50 requests in a second. Wait a moment."), false},
 	}
 }
 
@@ -59,6 +60,7 @@ func sampleRuns() *Runs {
 	}
 	f := Filter{}
 	return &Runs{
+		Today:  clock(),
 		Waits:  &Waits{5, ago(37 * time.Hour), Link{"bill 2026-04 wants to change 2 files", "/questions/april:13.2:1"}},
 		Tabs:   RunTabs(f, map[State]int{"": 1284, Waiting: 4, Running: 2, Failed: 37, Done: 1219, Cancelled: 22}),
 		Filter: f, Days: []Day{{clock(), today}, {clock().AddDate(0, 0, -1), []RunRow{sampleRow("april", "bill", "month=2026-04", Status{Undone, ""})}}},
@@ -74,9 +76,9 @@ func runSamples() []sample {
 		many.Days[0].Rows = append(many.Days[0].Rows, sampleRow(fmt.Sprint("r", len(many.Days[0].Rows)), "sync_prices", "supplier=mill", Status{Done, ""}))
 	}
 	f := Filter{State: Failed, Query: "lindnes"}
-	none := &Runs{Tabs: RunTabs(f, map[State]int{"": 1284, Failed: 37}), Filter: f, NoMatch: &NoMatch{f, 37, 1284}}
+	none := &Runs{Today: clock(), Tabs: RunTabs(f, map[State]int{"": 1284, Failed: 37}), Filter: f, NoMatch: &NoMatch{f, 37, 1284}}
 	empty := Filter{State: Waiting}
-	nothing := &Runs{Tabs: RunTabs(empty, map[State]int{"": 1284}), Filter: empty, NoMatch: &NoMatch{empty, 0, 1284}}
+	nothing := &Runs{Today: clock(), Tabs: RunTabs(empty, map[State]int{"": 1284}), Filter: empty, NoMatch: &NoMatch{empty, 0, 1284}}
 	first := &First{MayRun: true, Tools: 14, Unreviewed: 2, Workflow: "bill", About: "Bills the orders of a month.", Key: "OPENAI_API_KEY", Command: "cassidy run bill month=2026-04 --server http://127.0.0.1:7457"}
 	viewer := &First{Tools: 1, Model: true, Command: "cassidy run NAME --server http://127.0.0.1:7457"}
 	run := sampleFrame("bill month=2026-04", SectionRuns)
@@ -86,15 +88,18 @@ func runSamples() []sample {
 		{"runs-50", "runs", runs, many, false},
 		{"runs-no-match", "runs", runs, none, false},
 		{"runs-none-waiting", "runs", runs, nothing, false},
-		{"runs-first", "runs", runs, &Runs{First: first}, false},
-		{"runs-first-viewer", "runs", runs, &Runs{First: viewer}, false},
+		{"runs-first", "runs", runs, &Runs{Today: clock(), First: first}, false},
+		{"runs-first-viewer", "runs", runs, &Runs{Today: clock(), First: viewer}, false},
 		{"run-question", "run", run, sampleRun(Pane{Question: sampleFiles()}), false},
 		{"run-failed-step", "run", run, sampleRun(Pane{Step: sampleFailure()}), false},
 		{"run-10000", "run", run, sampleLong(), false},
 		{"confirm-undo", "confirm", run, sampleUndo(), false},
-		{"confirm-retry", "confirm", run, sampleRetry(), false},
-		{"confirm-entry", "confirm", run, sampleEntry(), false},
-		{"confirm-no-way", "confirm", run, &Confirm{Heading: "Undo bill month=2026-04?", Points: []Point{{Status{Failed, ""}, "The record of step 13.1 is damaged", ""}}, NoWay: "This run cannot be undone here.", Back: Link{"Back to the run", "/runs/april"}}, false},
+		{"confirm-retry", "confirm", run, sampleRun(Pane{}).Retry("3", "k-3"), false},
+		{"confirm-cancel", "confirm", run, sampleRun(Pane{}).Cancel("k-5"), false},
+		{"confirm-result", "confirm", run, sampleFiles().GiveResult("{\"status\": 200,", "line 1, column 16: the text ends too early"), false},
+		{"confirm-args", "confirm", run, sampleFiles().ChangeArgs("{}", ""), false},
+		{"confirm-rule", "confirm", run, sampleFiles().AddRules([]string{"write_invoice: fs.write:ledger.csv"}, Files(sampleChanges()[1:])), false},
+		{"confirm-no-way", "confirm", run, sampleRun(Pane{}).Undo(nil, []Point{{Status{Failed, ""}, "The record of step 13.1 is damaged", ""}}, ""), false},
 	}
 	for _, s := range []struct {
 		name string
@@ -110,12 +115,13 @@ func runSamples() []sample {
 	} {
 		v := sampleRun(Pane{Step: &StepView{Run: "april", Status: s.Status, Name: "bill", Took: 14 * time.Second, Value: sampleValue(), Printed: "4 invoices\n"}})
 		v.Status = s.Status
+		v.SetButtons(sampleRights, "k-1")
 		if s.note.Strong != "" {
 			v.Notes = []Note{s.note}
 		}
 		if s.name == "running" {
-			v.Since, v.Buttons = ago(14*time.Second), []Button{{Label: "Cancel the run…", Href: "/runs/april/cancel", Look: Danger}}
-			v.Pane.Step.Loading, v.Pane.Step.Value = true, nil
+			v.Since = ago(14 * time.Second)
+			v.Pane.Step.Value = nil
 		}
 		list = append(list, sample{"run-" + s.name, "run", run, v, false})
 	}
@@ -154,6 +160,8 @@ func sampleSteps() []Step {
 		ok("13.4", "write_invoice", "number=104 Fischer", "Ann: yes", 0)))
 }
 
+var sampleRights = RunRights{May: true, Failed: "3", Undo: true, Replay: true, Record: 48_000}
+
 func sampleRun(p Pane) *Run {
 	current := Path("13.2")
 	if p.Step != nil {
@@ -162,16 +170,16 @@ func sampleRun(p Pane) *Run {
 	if p.Question != nil {
 		p.Question.OwnPage = false
 	}
-	return &Run{
+	v := &Run{
 		ID: "april", Name: "bill", Args: "month=2026-04", Status: Status{Waiting, "Waiting for 2 answers"}, By: "schedule", Via: "monthly", Started: ago(37 * time.Hour),
 		Ran: 14200 * time.Millisecond, Waited: 37 * time.Hour, Steps: 26, Failed: 1, Tokens: 4918, Cost: 0.0143,
-		Links:   []Related{{"Retry of", Link{"march", "/runs/march"}}},
-		Line:    []Spell{{Kind: Ran, Took: 100 * time.Millisecond}, {Kind: Waited, Took: 9*time.Hour + 12*time.Minute, For: "Ann"}, {Kind: RanFailed, Took: 6 * time.Second}, {Kind: Ran, Took: 8 * time.Second}, {Kind: Waited, Took: 27 * time.Hour, Open: true}},
-		Tree:    NewTree("april", sampleSteps(), current, ""),
-		Pane:    p,
-		Buttons: []Button{{Label: "Replay", Href: "/runs/april/replay", Post: true, Key: "k-1"}},
-		Menu:    []Button{{Label: "Cancel the run…", Href: "/runs/april/cancel"}, {Label: "Record as JSON (48 KB)", Href: "/v1/runs/april"}, {Label: "Copy: cassidy runs show april", Copy: "cassidy runs show april"}},
+		Links: []Related{{"Retry of", Link{"march", "/runs/march"}}},
+		Line:  []Spell{{Kind: Ran, Took: 100 * time.Millisecond}, {Kind: Waited, Took: 9*time.Hour + 12*time.Minute, For: "Ann"}, {Kind: RanFailed, Took: 6 * time.Second}, {Kind: Ran, Took: 8 * time.Second}, {Kind: Waited, Took: 27 * time.Hour, Open: true}},
+		Tree:  NewTree("april", sampleSteps(), current, ""),
+		Pane:  p,
 	}
+	v.SetButtons(sampleRights, "k-1")
+	return v
 }
 
 func sampleFailure() *StepView {
@@ -207,28 +215,9 @@ func sampleLong() *Run {
 }
 
 func sampleUndo() *Confirm {
-	return &Confirm{
-		Crumbs: []Link{{"Runs", "/runs"}, {"bill month=2026-04", "/runs/april"}, {Text: "Undo"}}, Heading: "Undo bill month=2026-04?",
-		Lead:   "Undoing restores what the run changed and nothing has changed since. It is a run of its own, and stays in the list.",
-		Points: []Point{{Status{Done, "can be undone"}, "2 files are restored to what they were before the run", ""}, {Status{Failed, "cannot be undone"}, "1 request cannot be undone", "http.post orders.example.com (step 6)"}},
-		Notes:  []Note{{Tone: ToneWait, Text: "notes.md has changed since, and is left as it is."}},
-		Files:  Files(sampleChanges()), Action: "/runs/april/undo", Deed: "Undo: restore 2 files", Hidden: []Hidden{{"_key", "k-2"}}, Back: Link{"Keep everything", "/runs/april"}, Danger: true,
-	}
-}
-
-func sampleRetry() *Confirm {
-	return &Confirm{
-		Crumbs: []Link{{"Runs", "/runs"}, {"bill month=2026-04", "/runs/april"}, {Text: "Retry"}}, Heading: "Retry from step 3?", Lead: "A new run begins, with the current tools.",
-		Points: []Point{{Status{Done, "kept"}, "Steps 1 and 2 keep their results", "they are not done again"}, {Status{Queued, "again"}, "Step 3 and later are done again", ""}},
-		Action: "/runs/april/retry", Deed: "Retry from step 3", Hidden: []Hidden{{"step", "3"}, {"_key", "k-3"}}, Reason: "Reason", Back: Link{"Back to the run", "/runs/april"},
-	}
-}
-
-func sampleEntry() *Confirm {
-	return &Confirm{
-		Crumbs: []Link{{"Questions", "/questions"}, {Text: "The result"}}, Heading: "It was sent: with which result?", Action: "/questions/sync-88:4:1", Deed: "Record this result",
-		Hidden: []Hidden{{"answer", "done"}, {"seen", "x"}, {"rev", "0"}}, Entry: &TextEntry{"value", "Result of http.post", "As JSON. The run continues as if the request had returned it.", "{\"status\": 200,", "line 1, column 16: the text ends too early", true}, Back: Link{"Back", "/questions/sync-88:4:1"},
-	}
+	c := sampleRun(Pane{}).Undo(Files(sampleChanges()), []Point{{Status{Done, "can be undone"}, "2 files are restored to what they were before the run", ""}, {Status{Failed, "cannot be undone"}, "1 request cannot be undone", "http.post orders.example.com (step 6)"}}, "k-2")
+	c.Notes = []Note{{Tone: ToneWait, Text: "notes.md has changed since, and is left as it is."}}
+	return c
 }
 
 func state(text string) tool.FileState {
@@ -287,7 +276,7 @@ func questionSamples() []sample {
 	unknown := sampleAsk(tool.Question{Kind: tool.QuestionUnknown, Tool: "sync_prices", Func: "http.post", Text: "the run was interrupted during http.post, which may have completed: do it again?", Args: value.NewDict("url", "https://orders.example.com/v1", "json", value.NewDict("order", 7))}, review.About{})
 	bob := &Given{Verb: "refused", No: true, By: "Bob", At: ago(20 * time.Second), From: "in the terminal", Why: "the notes are not final"}
 	long := func(all bool) *Question {
-		text := strings.Repeat("a line of text that is here many times\n", 8411)
+		text := strings.Repeat("a line of text that is here many times\n", 2100)
 		q := sampleAsk(tool.Question{Kind: tool.QuestionApproval, Tool: "write_file", Changes: []tool.Change{{Path: "long.txt", After: state(text)}}}, review.About{})
 		if !all {
 			q.Shorten()
@@ -315,6 +304,7 @@ func questionSamples() []sample {
 		page("own-run", func(q *Question) {
 			q.May, q.MayNot, q.Who = false, "You began this run, and here nobody answers for their own.", []string{"Bob"}
 		}),
+		page("read-only", func(q *Question) { q.May, q.MayNot = false, "Nothing can be recorded now, so nobody can answer." }),
 		page("expired", func(q *Question) { q.State, q.Expires = Expired, ago(time.Hour) }),
 		page("withdrawn", func(q *Question) { q.State = Withdrawn }),
 		page("answered", func(q *Question) {

@@ -156,19 +156,23 @@ func short(d time.Duration) string {
 
 // day writes the heading of a day.
 func day(t, now time.Time) string {
-	now = now.In(t.Location())
 	name := t.Format("Monday 2 January")
-	if t.Year() != now.Year() {
+	if t.Year() != now.In(t.Location()).Year() {
 		name = t.Format("Monday 2 January 2006")
 	}
-	same := func(o time.Time) bool { return o.Year() == t.Year() && o.YearDay() == t.YearDay() }
 	switch {
-	case same(now):
+	case sameDay(t, now):
 		return "Today, " + name
-	case same(now.AddDate(0, 0, -1)):
+	case sameDay(t, now.In(t.Location()).AddDate(0, 0, -1)):
 		return "Yesterday, " + name
 	}
 	return name
+}
+
+// sameDay reports whether it is still the day of t, where t is.
+func sameDay(t, now time.Time) bool {
+	now = now.In(t.Location())
+	return t.Year() == now.Year() && t.YearDay() == now.YearDay()
 }
 
 // left writes how long it is until a deadline.

@@ -51,6 +51,20 @@ func Pills(rights []string, s Standing) []Pill {
 	return append(list, Pill{ToneBad, "bad", "faulty"})
 }
 
+// RightsOf returns what a tool may do besides reading and computing, for [Pills].
+func RightsOf(t *tool.Tool) []string {
+	var list []string
+	for _, c := range t.Needs {
+		if c.Acts() {
+			list = append(list, value.Cut(c.InWords(), 48))
+		}
+	}
+	if len(list) == 0 && t.NeedsApproval() {
+		list = append(list, "asks before it runs")
+	}
+	return list
+}
+
 // A Catalog is the list of tools, of workflows, or of agents.
 type Catalog struct {
 	Section Section
@@ -159,7 +173,6 @@ type ResultView struct {
 	Failure *Failure
 	Asks    URL // the question that it waits for
 	Again   URL // the form with the same arguments
-	Live    bool
 }
 
 // A ScriptView is the source of a script.

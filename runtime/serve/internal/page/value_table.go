@@ -96,7 +96,7 @@ func columnsOf(list []value.Value, most int) (columns []Column, left int) {
 		}
 	}
 	for i := range columns { // a column in which everything is missing has no numbers
-		columns[i].Numbers = columns[i].Numbers && slices.ContainsFunc(list[:min(len(list), sampleRows)], func(row value.Value) bool { return field0(row, columns[i].Name) != nil })
+		columns[i].Numbers = columns[i].Numbers && slices.ContainsFunc(list[:min(len(list), sampleRows)], func(row value.Value) bool { return cellOf(row, columns[i].Name) != nil })
 	}
 	if len(columns) > most {
 		return columns[:most], len(columns) - most
@@ -104,7 +104,7 @@ func columnsOf(list []value.Value, most int) (columns []Column, left int) {
 	return columns, 0
 }
 
-func field0(row value.Value, name string) value.Value {
+func cellOf(row value.Value, name string) value.Value {
 	d, _ := row.(*value.Dict)
 	return get(d, name)
 }
@@ -137,7 +137,7 @@ func (t *TableView) row(row value.Value, q *ValueQuery) []Cell {
 	for i, c := range t.Columns {
 		cell := &cells[i]
 		cell.Numbers, cell.Head = c.Numbers, i == 0 && !c.Numbers
-		switch v := field0(row, c.Name).(type) {
+		switch v := cellOf(row, c.Name).(type) {
 		case nil:
 			cell.Missing = true
 		case value.Media:
@@ -207,7 +207,7 @@ func (t *TableView) sort(list []value.Value, q *ValueQuery) []value.Value {
 	}
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b value.Value) int {
-		x, y := field0(a, name), field0(b, name)
+		x, y := cellOf(a, name), cellOf(b, name)
 		if x == nil || y == nil {
 			return cmp.Compare(missing(x), missing(y))
 		}
@@ -305,15 +305,13 @@ func newChart(list []value.Value, y, x string) *ChartView {
 	if len(list) > chartPoints {
 		c.Left, list = len(list)-chartPoints, list[:chartPoints]
 	}
-	low, high := 0.0, 0.0
 	numbers := make([]float64, len(list))
 	least, most := -1, -1
 	for i, row := range list {
-		v := field0(row, y)
-		numbers[i] = float(v)
-		if v == nil {
+		if cellOf(row, y) == nil {
 			continue
 		}
+		numbers[i] = float(cellOf(row, y))
 		if least < 0 || numbers[i] < numbers[least] {
 			least = i
 		}
@@ -324,41 +322,46 @@ func newChart(list []value.Value, y, x string) *ChartView {
 	if most < 0 {
 		return c
 	}
-	low, high = min(0, numbers[least]), max(0, numbers[most])
+	low, high := min(0, numbers[least]), max(0, numbers[most])
 	if high == low {
 		high = low + 1
 	}
-	name := func(i int) string { return cut(value.Display(field0(list[i], x)), 60) }
-	text := func(i int) string { return value.Display(field0(list[i], y)) }
+	name := func(i int) string { return cut(value.Display(cellOf(list[i], x)), 60) }
 	kind := "Bar chart"
 	if len(list) > chartBars {
 		kind = "Line"
 		c.line(list, numbers, low, high)
 		c.Low, c.High, c.First, c.Last = number(low), number(high), name(0), name(len(list)-1)
 	} else {
-		for i := range list {
-			b := BarView{Name: name(i), Text: text(i), Missing: field0(list[i], y) == nil}
-			b.From = 100 * (min(numbers[i], 0) - low) / (high - low)
-			b.Size = 100 * max(numbers[i], -numbers[i]) / (high - low)
-			c.Bars = append(c.Bars, b)
-		}
-		var texts []*string
-		for i := range c.Bars {
-			if !c.Bars[i].Missing {
-				texts = append(texts, &c.Bars[i].Text)
-			}
-		}
-		align(texts)
+		c.bars(list, numbers, low, high, name)
 	}
+	text := func(i int) string { return value.Display(cellOf(list[i], y)) }
 	c.Text = fmt.Sprintf("%s of %s by %s: %s (%s) is the largest, %s (%s) the smallest.", kind, y, x, name(most), text(most), name(least), text(least))
 	return c
+}
+
+// bars places bars, on both sides of 0.
+func (c *ChartView) bars(list []value.Value, numbers []float64, low, high float64, name func(int) string) {
+	for i, n := range numbers {
+		c.Bars = append(c.Bars, BarView{
+			Name: name(i), Text: value.Display(cellOf(list[i], c.Y)), Missing: cellOf(list[i], c.Y) == nil,
+			From: 100 * (min(n, 0) - low) / (high - low), Size: 100 * max(n, -n) / (high - low),
+		})
+	}
+	var texts []*string
+	for i := range c.Bars {
+		if !c.Bars[i].Missing {
+			texts = append(texts, &c.Bars[i].Text)
+		}
+	}
+	align(texts)
 }
 
 // line places the points of a line. Where a number is missing, the line goes on.
 func (c *ChartView) line(list []value.Value, numbers []float64, low, high float64) {
 	var b strings.Builder
 	for i, n := range numbers {
-		if field0(list[i], c.Y) == nil {
+		if cellOf(list[i], c.Y) == nil {
 			continue
 		}
 		fmt.Fprintf(&b, "%.1f,%.1f ", 600*float64(i)/float64(len(numbers)-1), 158-156*(n-low)/(high-low))

@@ -15,11 +15,11 @@ function say(text) {
 
 // ---- live
 const live = { url: document.body.dataset.live, last: 0, heard: Date.now(), wait: 1000, es: null, timer: 0 };
-const QUIET = 40_000; // the server sends a ping event (not a comment, which we could not see) every 15 s
+const QUIET = 40_000; // ms: the server sends a ping event (not a comment, which we could not see) every 15 s
 function net(state, text) {
   for (const p of $$('[data-net]')) { p.dataset.s = state; p.lastElementChild.textContent = text; }
   const note = $('#offline');
-  if (state === 'off' && note.hidden) bar(`Not live since ${new Date(live.heard).toLocaleTimeString()}. What you see may be old.`);
+  if (state === 'off' && (note.hidden || Date.now() - live.heard > QUIET)) bar(`Not live since ${new Date(live.heard).toLocaleTimeString()}. What you see may be old.`);
   else if (state === 'on') note.hidden = true;
 }
 function bar(text, out = false) {
@@ -82,16 +82,23 @@ function follow(el, add) {
   add();
   if (there) end.scrollIntoView({ block: 'end' });
 }
-const busy = el => el.contains(document.activeElement) && document.activeElement.matches('input,textarea,select,[open] *');
+// A part in which somebody types, selects or has a menu open waits until they are done.
+function busy(el) {
+  const at = document.activeElement, s = getSelection();
+  return el.contains(at) && at.matches('input,textarea,select,.menu[open] *') || !s.isCollapsed && el.contains(s.anchorNode);
+}
 const late = new Map();
-addEventListener('focusout', () => setTimeout(() => {
-  for (const [id, now] of late) { const old = document.getElementById(id); if (old && !busy(old)) { late.delete(id); swap(old, now); } }
-}));
+const flush = () => late.size && setTimeout(() => {
+  for (const [id, now] of late) { const old = document.getElementById(id); if (!old || !busy(old)) { late.delete(id); if (old) swap(old, now); } }
+});
+addEventListener('focusout', flush); document.addEventListener('selectionchange', flush);
 function swap(old, now) {
   const open = $$('details', old).map(d => d.open), focus = old.contains(document.activeElement) && pathTo(old, document.activeElement);
   $$('details', now).forEach((d, i) => { if (open[i] !== undefined) d.open = open[i]; });
   if ($('[aria-current]', old) && !$('[aria-current]', now)) $('a', now)?.setAttribute('aria-current', 'true');
-  old.replaceWith(now);
+  for (const t of $$('textarea[id]', old)) { const to = document.getElementById(t.id) === t && $('#' + CSS.escape(t.id), now); if (to && t.value) to.value = t.value; }
+  const top = old.scrollTop;
+  old.replaceWith(now); now.scrollTop = top; wire(now);
   if (focus) focus.reduce((el, i) => el?.children[i], now)?.focus({ preventScroll: true });
 }
 function pathTo(root, el) { const p = []; for (; el !== root; el = el.parentElement) p.unshift([...el.parentElement.children].indexOf(el)); return p; }
@@ -103,7 +110,13 @@ function hold(row) {
   const what = b.dataset.new || 'run';
   b.hidden = false; b.textContent = `${held.length} new ${what}${held.length === 1 ? '' : 's'} · Show`;
 }
-$('[data-new]')?.addEventListener('click', e => { $('[data-list]').prepend(...held.splice(0).reverse()); e.target.hidden = true; });
+$('[data-new]')?.addEventListener('click', e => {
+  const list = $('[data-list]'), first = held.at(-1);
+  list.prepend(...held.splice(0).reverse()); e.target.hidden = true;
+  for (let el = list; el; el = el.parentElement) el.hidden = false;
+  for (const el of $$('[data-empty]')) el.remove();
+  $('a', first)?.focus();
+});
 function text(data) {
   const d = JSON.parse(data), el = document.getElementById(d.to)?.querySelector('[data-stream]');
   if (el) follow(el, () => el.append(d.add));
@@ -169,8 +182,12 @@ for (const t of $$('textarea[data-draft]')) {
 // ---- a table sorts in place when all its rows are here
 for (const t of $$('table[data-sort]')) for (const a of $$('th a', t.tHead)) a.addEventListener('click', e => {
   e.preventDefault();
-  const th = a.parentElement, i = th.cellIndex, down = th.classList.contains('r') ? th.getAttribute('aria-sort') !== 'descending' : th.getAttribute('aria-sort') === 'ascending', num = s => parseFloat(s.replace(/[,\s%]/g, ''));
-  const rows = [...t.tBodies[0].rows].sort((x, y) => { const [p, q] = [x, y].map(r => r.cells[i].textContent); const d = isNaN(num(p)) || isNaN(num(q)) ? isNaN(num(q)) - isNaN(num(p)) || p.localeCompare(q) : num(p) - num(q); return down ? -d : d; });
+  const th = a.parentElement, i = th.cellIndex, numbers = th.classList.contains('r'), down = th.getAttribute('aria-sort') !== (numbers ? 'descending' : 'ascending') === numbers;
+  const of = row => $('.null', row.cells[i]) ? null : row.cells[i].textContent; // what is missing is last
+  const rows = [...t.tBodies[0].rows].sort((x, y) => {
+    const p = of(x), q = of(y), d = numbers ? p - q : (p ?? '').localeCompare(q ?? '');
+    return p === null || q === null ? (p === null) - (q === null) : down ? -d : d;
+  });
   for (const h of $$('th', t.tHead)) { h.removeAttribute('aria-sort'); h.firstElementChild.textContent = h.textContent.replace(/ [▾▴]$/, ''); }
   th.setAttribute('aria-sort', down ? 'descending' : 'ascending'); a.textContent += down ? ' ▾' : ' ▴';
   t.tBodies[0].append(...rows); say(`Sorted by ${a.textContent.slice(0, -2)}`);
