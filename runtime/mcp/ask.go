@@ -34,8 +34,9 @@ func (s *Server) ask(ctx context.Context, r *request, parked *host.ParkedError) 
 		if !ok {
 			continue
 		}
-		if !r.client.accepts(input) {
-			if _, form := input.(*sdk.ElicitParams); !form && len(parked.Questions) == 1 {
+		_, form := input.(*sdk.ElicitParams)
+		if form && s.opts.Unasked || !r.client.accepts(input) {
+			if !form && len(parked.Questions) == 1 {
 				_ = s.host.Cancel(ctx, r.run) // nobody will answer it
 				return out, lacks(input)
 			}

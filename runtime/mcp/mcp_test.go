@@ -402,12 +402,12 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestWaits has clients that cannot ask, or whose users see no form.
+// TestWaits has clients that cannot ask, whose users see no form, or may not answer.
 func TestWaits(t *testing.T) {
 	var asked []string
-	for name, o := range map[string]*sdk.ClientOptions{"no forms": nil, "declined": form("decline", nil, &asked)} {
+	for name, o := range map[string]*sdk.ClientOptions{"no forms": nil, "declined": form("decline", nil, &asked), "unasked": form("accept", map[string]any{"approve": "yes"}, &asked)} {
 		t.Run(name, func(t *testing.T) {
-			b := serve(t, nil)
+			b := serve(t, &mcp.Options{Unasked: name == "unasked"})
 			c := b.connect(t, o)
 			args := map[string]any{"what": "harm"}
 			text, r := call(t, c, "danger", args)

@@ -37,6 +37,9 @@ type Options struct {
 	// 2026-07-28, or of a task, which brings the answer to a form: see AskingLive of package operate. 0 means ten
 	// minutes.
 	AnswerTimeout time.Duration
+	// Unasked leaves what runs ask people to others, such as the users of a server who may answer: clients get
+	// no form of a run, and the call waits. The user of a client is not always somebody who may approve.
+	Unasked bool
 	// Logger gets messages for operators, without arguments and results. Nil logs nothing.
 	Logger *slog.Logger
 }

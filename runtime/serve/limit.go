@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"maps"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -21,10 +22,11 @@ type buckets struct {
 	limit rate.Limit // in a second
 	burst int        // at once
 	by    map[string]*rate.Limiter
+	swept time.Time // when those that are full were forgotten
 }
 
 func newBuckets(perSecond float64, burst int) buckets {
-	return buckets{&sync.Mutex{}, rate.Limit(perSecond), burst, map[string]*rate.Limiter{}}
+	return buckets{mu: &sync.Mutex{}, limit: rate.Limit(perSecond), burst: burst, by: map[string]*rate.Limiter{}}
 }
 
 // take returns how long to wait, or 0 if it may be done now, which is counted.
@@ -52,15 +54,12 @@ func (b *buckets) of(who string, now time.Time) *rate.Limiter {
 	if l := b.by[who]; l != nil {
 		return l
 	}
+	if len(b.by) >= maxKept && now.Sub(b.swept) > time.Second {
+		b.swept = now
+		maps.DeleteFunc(b.by, func(_ string, l *rate.Limiter) bool { return l.TokensAt(now) >= float64(b.burst) })
+	}
 	if len(b.by) >= maxKept {
-		for name, l := range b.by {
-			if l.TokensAt(now) >= float64(b.burst) {
-				delete(b.by, name)
-			}
-		}
-		if len(b.by) >= maxKept {
-			who = ""
-		}
+		who = ""
 	}
 	if b.by[who] == nil {
 		b.by[who] = rate.NewLimiter(b.limit, b.burst)

@@ -129,6 +129,10 @@ func (s *Server) mayAnswer(u *User, run *history.Run, q *history.Asked, a *tool.
 	return nil
 }
 
+// AnswersOwn reports whether a user may answer the questions of runs that they began. A client that makes calls for
+// somebody else must not be asked: see Unasked in the options of package runtime/mcp.
+func (s *Server) AnswersOwn(u *User) bool { return u.Role >= Approve && !s.opts.ForbidOwn }
+
 // answer records the answer of the user to a question of a run, has the run continued, and returns the question
 // with the answer. If the user has not seen the question as it is, or the answers before theirs, it fails with
 // the question as it is now.

@@ -39,8 +39,8 @@ type Options struct {
 	// Audit records each decision. A server waits for it, and logs its errors. It is called concurrently.
 	// Nil records nothing.
 	Audit func(d Decision) error
-	// MCP is served at /mcp, to users with the role [Run]; [UserOf] its requests has the user. Nil: nothing is
-	// served there.
+	// MCP is served at /mcp, to users with the role [Run]. [UserOf] the context of a request has the user: unless
+	// [Server.AnswersOwn], their client must not be asked. Nil: nothing is served there.
 	MCP http.Handler
 	// Jobs is how many runs are executed at the same time; 0 means 256.
 	Jobs int

@@ -114,7 +114,7 @@ func (r *request) beginCall(p *project, name string, args *value.Dict) (string, 
 		return "", err
 	}
 	c := tool.Call{Tool: name, Args: args.OrEmpty(), Caller: tool.ByModel}
-	if r.user.Role >= Approve && !r.s.opts.ForbidOwn {
+	if r.s.AnswersOwn(r.user) {
 		c.Caller = tool.ByPerson
 	}
 	id, err = p.Host.BeginCall(ctx, c, host.Durable(id))
