@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -105,6 +106,9 @@ func (r *request) openStream() (*stream, error) {
 	return out, nil
 }
 
+// dataLines writes the lines of an event's data.
+var dataLines = strings.NewReplacer("\r\n", "\ndata: ", "\n", "\ndata: ", "\r", "\ndata: ")
+
 // send sends an event. It fails if the client has left, or does not read.
 func (o *stream) send(name, id, data string) error {
 	_ = o.out.SetWriteDeadline(time.Now().Add(writeTime))
@@ -114,7 +118,7 @@ func (o *stream) send(name, id, data string) error {
 	if id != "" {
 		fmt.Fprintf(o.w, "id: %s\n", id)
 	}
-	fmt.Fprintf(o.w, "data: %s\n\n", data)
+	fmt.Fprintf(o.w, "data: %s\n\n", dataLines.Replace(data))
 	return o.out.Flush()
 }
 

@@ -25,7 +25,7 @@ type route struct {
 
 // routes returns everything that is served. What is not here is not found.
 func (s *Server) routes() []route {
-	return slices.Concat(s.apiRoutes(), s.plainRoutes())
+	return slices.Concat(s.apiRoutes(), s.plainRoutes(), s.webRoutes())
 }
 
 // plainRoutes are those beside the API.

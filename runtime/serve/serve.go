@@ -12,6 +12,7 @@ import (
 	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/serve/internal/page"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -114,6 +115,7 @@ type Server struct {
 	drain    sync.Once
 
 	feeds    feeds
+	pages    *page.Pages
 	counts   counts
 	streams  atomic.Int64
 	handlers http.Handler
@@ -127,6 +129,7 @@ type project struct {
 	jobs jobs
 
 	answering sync.Mutex // an answer is compared with those before it
+	inbox     inbox
 }
 
 // New returns a server. It fails with kind Invalid without a project, for a project without a name, a host or a
@@ -151,6 +154,11 @@ func New(o *Options) (*Server, error) {
 	s.rate = newBuckets(float64(o.Rate), 10*o.Rate)
 	s.sign.begin()
 	s.feeds.open = map[feedKey]*feed{}
+	pages, err := page.New(o.Clock)
+	if err != nil {
+		return nil, value.Errorf(value.Internal, "open a server: %w", err)
+	}
+	s.pages = pages
 	s.handlers = s.handler()
 	return s, nil
 }
