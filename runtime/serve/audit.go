@@ -46,6 +46,9 @@ func (r *request) decided(d Decision) {
 	if d.Refused && d.Action == "sign-in" {
 		r.s.counts.add("cassidy_failed_sign_ins_total", 1)
 	}
+	if r.s.opts.Decisions == nil {
+		r.s.decisions.add(d)
+	}
 	if r.s.opts.Audit == nil {
 		return
 	}

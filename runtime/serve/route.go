@@ -31,7 +31,6 @@ func (s *Server) routes() []route {
 // plainRoutes are those beside the API.
 func (s *Server) plainRoutes() []route {
 	list := []route{
-		{pattern: "GET /login", serve: func(*request) error { return unauthenticated("sign in with a POST of a token or a code") }},
 		{pattern: "POST /login", serve: (*request).login},
 		{pattern: "POST /logout", serve: (*request).logout},
 		{pattern: "GET /healthz", serve: (*request).health},

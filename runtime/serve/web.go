@@ -12,7 +12,8 @@ import (
 
 // The cookies of what a browser prefers. None of them says who somebody is.
 const (
-	zoneCookie    = "zone"    // the name of the reader's time zone
+	zoneCookie    = "zone"    // the name of the browser's time zone
+	zoneChoice    = "tz"      // the name of the one that the reader has chosen
 	themeCookie   = "theme"   // light or dark
 	keysCookie    = "keys"    // off
 	projectCookie = "project" // whose pages are shown
@@ -20,7 +21,7 @@ const (
 
 // webRoutes are those of the pages.
 func (s *Server) webRoutes() []route {
-	return slices.Concat(s.frameRoutes())
+	return slices.Concat(s.frameRoutes(), s.toolRoutes(), s.userRoutes())
 }
 
 // frameRoutes are those of what all pages need.
@@ -119,17 +120,15 @@ func (r *request) cookie(name string) string {
 	return c.Value
 }
 
-// zone returns the reader's time zone, which is UTC until their browser has said another.
+// zone returns the reader's time zone: the one that they have chosen, or that of their browser. It is UTC until the browser
+// has said another.
 func (r *request) zone() *time.Location {
-	name := r.cookie(zoneCookie)
-	if name == "" || name == "Local" || len(name) > 64 {
-		return time.UTC
+	for _, name := range []string{zoneChoice, zoneCookie} {
+		if zone, ok := zoneNamed(r.cookie(name)); ok {
+			return zone
+		}
 	}
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		return time.UTC
-	}
-	return zone
+	return time.UTC
 }
 
 func (r *request) theme() page.Theme {

@@ -35,7 +35,9 @@ func (r *rig) shows(token, path string, status int, texts ...string) string {
 var tags = regexp.MustCompile(`<[^>]*>`)
 
 // plain is the text of HTML, with a space for white space.
-func plain(html string) string { return strings.Join(strings.Fields(tags.ReplaceAllString(html, "")), " ") }
+func plain(html string) string {
+	return strings.Join(strings.Fields(tags.ReplaceAllString(html, "")), " ")
+}
 
 // expect checks that HTML has texts, with or without its tags; one after ! must be missing.
 func expect(t testing.TB, what, html string, texts ...string) {

@@ -1,0 +1,134 @@
+package serve
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+
+	"github.com/cassidy-run/cassidy/internal/describe"
+	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/serve/internal/page"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// result returns the view of a run, beside the form that began it. The query of the page selects the part of the value
+// that is shown.
+func (d *deed) result(r *request, run *history.Run, query url.Values) (*page.ResultView, error) {
+	j, err := d.op.Journal()
+	if err != nil {
+		return nil, err
+	}
+	describe.MarkBroken(j, run)
+	v := &page.ResultView{
+		Run: run.ID, By: cmp.Or(run.By(), "in a terminal"), At: run.Started.In(r.zone()), Status: statusOf(run),
+		Again: d.url(r, "from", run.ID),
+	}
+	if times := describe.TimesOf(r.Context(), j, run); times != nil && run.State.Ended() {
+		v.Took, _ = times.Run()
+	}
+	switch {
+	case run.State == history.Done:
+		return v, d.show(r, v, run, query)
+	case run.Err != nil:
+		v.Failure = failureOf(run.Err)
+	case run.State == history.Stuck:
+		v.Failure = &page.Failure{Message: run.Stuck, Hint: run.Unstick()}
+	case run.Damage != nil:
+		v.Failure = failureOf(value.ErrorOf(run.Damage, value.Failed))
+	}
+	if w := describe.WaitOf(r.Context(), j, run); w != nil {
+		for i := range w.Questions {
+			if w.Questions[i].Answer == nil {
+				v.Asks, v.Status = page.URL("/questions/"+url.PathEscape(w.Questions[i].ID)), page.Status{State: page.Waiting}
+				break
+			}
+		}
+	}
+	return v, nil
+}
+
+// show shows the value of a run that is done.
+func (d *deed) show(r *request, v *page.ResultView, run *history.Run, query url.Values) error {
+	result, err := d.Host.Resume(r.Context(), run.ID) // which has ended
+	if err != nil && result.Error == "" {
+		return err
+	}
+	at := page.URL("/runs/" + url.PathEscape(run.ID))
+	q := page.ReadValueQuery(page.URL("/"+string(d.section)+"/"+url.PathEscape(d.info.Name)), query)
+	q.Keep.Set("run", run.ID)
+	q.Keep.Del("from")
+	if in := d.in(r); in != "" {
+		q.Keep.Set("project", in)
+	}
+	q.Raw, q.Media = at+"/value", at+"/media/"
+	q.CSV = q.Raw + "?as=csv"
+	v.Value = page.ShowValue(result.Value, q)
+	v.Value.Notes = result.Notes
+	return nil
+}
+
+// failureOf returns an error of a run as a page shows it.
+func failureOf(err *value.Error) *page.Failure {
+	e := describe.ForUsers(err)
+	return &page.Failure{Message: e.Message(), Hint: e.Hint, Frames: strings.Join(e.Trace, "\n")}
+}
+
+// statusOf returns the state of a run. Whether its process has died is in its reason: see [describe.MarkBroken].
+func statusOf(run *history.Run) page.Status {
+	s := page.Status{State: page.Running}
+	switch {
+	case run.Damage != nil:
+		s.State = page.Damaged
+	case run.State == history.Done:
+		s.State = page.Done
+	case run.State == history.Failed:
+		s.State = page.Failed
+	case run.State == history.Cancelled:
+		s.State = page.Cancelled
+	case run.State == history.Stuck:
+		s = page.Status{State: page.Broken, Word: "Stuck"}
+	case run.Reason == describe.BrokenOff || run.State == history.Parked && run.Reason == history.Interrupted:
+		s.State = page.Broken
+	case run.State != history.Parked:
+	case run.Reason == history.Queued:
+		s.State = page.Queued
+	case run.Reason == describe.Sleep:
+		s.State = page.Sleeping
+	default:
+		s.State = page.Waiting
+	}
+	return s
+}
+
+// liveResult streams the result of a run to the page with the form that began it, until it has ended.
+func (r *request) liveResult() error {
+	p, run, err := r.run(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	section, name := deedName(run)
+	if section == "" {
+		return value.Errorf(value.NotFound, "the run '%s' was not begun with a form", run.ID)
+	}
+	d, err := p.deed(r.Context(), section, name)
+	if err != nil {
+		return err
+	}
+	return r.live(func(l *live) error {
+		shown := page.Status{}
+		return l.watch(p, run.ID, func(now *history.Run, _ tool.Event) error {
+			if now == nil {
+				return nil
+			}
+			v, err := d.result(r, now, url.Values{})
+			if err != nil || v.Status == shown {
+				return err
+			}
+			if shown = v.Status; now.State.Ended() {
+				_ = l.say(d.info.Name + " has ended") // the next write fails too
+			}
+			return l.part("result", v, "")
+		})
+	})
+}
