@@ -129,6 +129,7 @@ type Server struct {
 	feeds     feeds
 	pages     *page.Pages
 	decisions decisions
+	later     later
 	counts    counts
 	streams   atomic.Int64
 	handlers  http.Handler
@@ -166,6 +167,7 @@ func New(o *Options) (*Server, error) {
 	s.slots = make(chan struct{}, o.Jobs)
 	s.rate = newBuckets(float64(o.Rate), 10*o.Rate)
 	s.sign.begin()
+	s.later.begin()
 	s.feeds.open = map[feedKey]*feed{}
 	pages, err := page.New(o.Clock)
 	if err != nil {

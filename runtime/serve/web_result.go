@@ -58,7 +58,7 @@ func (d *deed) show(r *request, v *page.ResultView, run *history.Run, query url.
 	q := page.ReadValueQuery(page.URL("/"+string(d.section)+"/"+url.PathEscape(d.info.Name)), query)
 	q.Keep.Set("run", run.ID)
 	q.Keep.Del("from")
-	if in := d.in(r); in != "" {
+	if in := r.several(d.project); in != "" {
 		q.Keep.Set("project", in)
 	}
 	q.Raw, q.Media = at+"/value", at+"/media/"

@@ -188,18 +188,10 @@ func (d *deed) begin(r *request, args *value.Dict) (string, error) {
 	return r.beginCall(d.project, d.info.Name, args)
 }
 
-// in returns the name of its project, if the user sees several.
-func (d *deed) in(r *request) string {
-	if len(r.projects()) > 1 {
-		return d.Name
-	}
-	return ""
-}
-
 // url returns the address of its page with a query, given as names and values.
 func (d *deed) url(r *request, query ...string) page.URL {
 	q := url.Values{}
-	if in := d.in(r); in != "" {
+	if in := r.several(d.project); in != "" {
 		q.Set("project", in)
 	}
 	for i := 0; i < len(query); i += 2 {
@@ -334,7 +326,7 @@ func (r *request) toolPage() error {
 func (d *deed) view(r *request) (*page.ToolPage, error) {
 	t := &d.info.Tool
 	v := &page.ToolPage{
-		Section: d.section, Name: t.Name, In: d.in(r), Title: t.DisplayTitle(), Group: t.Group, About: t.Summary(),
+		Section: d.section, Name: t.Name, In: r.several(d.project), Title: t.DisplayTitle(), Group: t.Group, About: t.Summary(),
 		Pills: page.Pills(d.rights(), d.standing()), State: d.standing(), Reason: d.info.Reason, Count: -1,
 	}
 	if strings.EqualFold(strings.ReplaceAll(v.Title, " ", "_"), strings.ReplaceAll(v.Name, "-", "_")) {

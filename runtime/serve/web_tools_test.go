@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -194,6 +195,7 @@ func TestResults(t *testing.T) {
 // A pageStream is the stream of a page.
 type pageStream struct {
 	r     *rig
+	body  io.Closer
 	lines *bufio.Scanner
 	seen  []string
 }
@@ -205,7 +207,7 @@ func (r *rig) stream(token, path string) *pageStream {
 	if response.StatusCode != http.StatusOK {
 		r.t.Fatalf("%s: status %d", path, response.StatusCode)
 	}
-	s := &pageStream{r: r, lines: bufio.NewScanner(response.Body)}
+	s := &pageStream{r: r, body: response.Body, lines: bufio.NewScanner(response.Body)}
 	s.lines.Buffer(nil, 8<<20)
 	return s
 }
@@ -213,6 +215,8 @@ func (r *rig) stream(token, path string) *pageStream {
 // expect waits for an event of a name with some texts.
 func (s *pageStream) expect(name string, texts ...string) {
 	s.r.t.Helper()
+	late := time.AfterFunc(20*time.Second, func() { _ = s.body.Close() }) // the test fails with what came
+	defer late.Stop()
 	is, data := "", ""
 	for s.lines.Scan() {
 		switch key, text, _ := strings.Cut(s.lines.Text(), ": "); key {
@@ -222,7 +226,10 @@ func (s *pageStream) expect(name string, texts ...string) {
 			data += text + "\n"
 		case "":
 			s.seen = append(s.seen, is+": "+plain(data))
-			if is == name && !slices.ContainsFunc(texts, func(t string) bool { return !strings.Contains(data, t) && !strings.Contains(plain(data), t) }) {
+			if is == name && !slices.ContainsFunc(texts, func(t string) bool {
+				t, not := strings.CutPrefix(t, "!")
+				return strings.Contains(data, t) == not && strings.Contains(plain(data), t) == not
+			}) {
 				return
 			}
 			is, data = "", ""

@@ -10,7 +10,9 @@ import (
 
 // A glance is that a run may have changed.
 type glance struct {
+	run   string     // its ID
 	event tool.Event // that happened in it, or zero
+	said  string     // of the first glance: what a model has said of the reply that arrives
 	last  bool       // no more follow: the run has ended
 }
 
@@ -44,7 +46,8 @@ func (s *Server) glance(ctx context.Context, p *project, id string, to chan<- gl
 	defer s.feeds.leave(feed, live)
 	tick := time.NewTicker(glanceEvery)
 	defer tick.Stop()
-	for g := (glance{}); ; g = (glance{}) {
+	g := glance{run: id, said: live.said}
+	for {
 		executed := p.jobs.ends(id)
 		select {
 		case to <- g:
@@ -54,6 +57,7 @@ func (s *Server) glance(ctx context.Context, p *project, id string, to chan<- gl
 		if g.last {
 			return
 		}
+		g = glance{run: id}
 		select {
 		case e, open := <-live.events:
 			if g.event = e; !open {

@@ -264,6 +264,7 @@ func paramsOf(t *tool.Tool) (list []ParamDoc) {
 // An AgentPage is the page of an agent.
 type AgentPage struct {
 	Name, About  string
+	In           string // its project, if there are several
 	Facts        []Fact
 	Instructions string // in Markdown
 	Path         string
@@ -273,4 +274,10 @@ type AgentPage struct {
 }
 
 // Chat returns where a talk with the agent begins.
-func (a *AgentPage) Chat() URL { return URL("/chat?agent=" + url.QueryEscape(a.Name)) }
+func (a *AgentPage) Chat() URL {
+	q := url.Values{"agent": {a.Name}}
+	if a.In != "" {
+		q.Set("project", a.In)
+	}
+	return "/chat?" + URL(q.Encode())
+}
