@@ -13,6 +13,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/serve/internal/page"
+	"github.com/cassidy-run/cassidy/runtime/serve/internal/views"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -114,11 +115,13 @@ type Server struct {
 	draining chan struct{} // closed by Shutdown
 	drain    sync.Once
 
-	feeds    feeds
-	pages    *page.Pages
-	counts   counts
-	streams  atomic.Int64
-	handlers http.Handler
+	feeds     feeds
+	pages     *page.Pages
+	board     board
+	summaries summaries
+	counts    counts
+	streams   atomic.Int64
+	handlers  http.Handler
 }
 
 // A project is a Project with what the server knows of it.
@@ -130,6 +133,7 @@ type project struct {
 
 	answering sync.Mutex // an answer is compared with those before it
 	inbox     inbox
+	undone    undos
 }
 
 // New returns a server. It fails with kind Invalid without a project, for a project without a name, a host or a
@@ -158,7 +162,8 @@ func New(o *Options) (*Server, error) {
 	if err != nil {
 		return nil, value.Errorf(value.Internal, "open a server: %w", err)
 	}
-	s.pages = pages
+	s.pages, s.summaries.kept = pages, map[summaryKey]*views.Summary{}
+	s.board.begin()
 	s.handlers = s.handler()
 	return s, nil
 }

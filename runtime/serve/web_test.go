@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
 )
 
 // browse makes a request as a browser does, expects a status, and returns the answer and its text.
@@ -35,7 +37,9 @@ func (r *rig) shows(token, path string, status int, texts ...string) string {
 var tags = regexp.MustCompile(`<[^>]*>`)
 
 // plain is the text of HTML, with a space for white space.
-func plain(html string) string { return strings.Join(strings.Fields(tags.ReplaceAllString(html, "")), " ") }
+func plain(html string) string {
+	return strings.Join(strings.Fields(tags.ReplaceAllString(html, "")), " ")
+}
 
 // expect checks that HTML has texts, with or without its tags; one after ! must be missing.
 func expect(t testing.TB, what, html string, texts ...string) {
@@ -69,4 +73,37 @@ func TestFrame(t *testing.T) {
 	}
 	r.shows("ada", "/nowhere", http.StatusNotFound, "There is nothing here", "Nothing is served at /nowhere.", "ada")
 	r.shows("", "/nowhere", http.StatusNotFound, "There is nothing here", "!rail")
+}
+
+// TestRunsPage checks the list of runs: empty, with runs, filtered, and its pages.
+func TestRunsPage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil).start()
+	r.shows("rob", "/runs", http.StatusOK, "Nothing has run here yet", "Begin with one of these.", `id="runs"`, `data-live="/live/runs?at=`)
+	r.shows("vera", "/runs", http.StatusOK, "!Begin with one of these.")
+	done := r.begin("rob", "greet", `{"name": "Zoë"}`)
+	r.until(done, history.Done)
+	failed := r.begin("ada", "bad", `{}`)
+	for r.get("vera", "/v1/runs/"+failed, http.StatusOK).Text("state") != "failed" {
+	}
+	asks := r.begin("rob", "sure", `{}`)
+	r.question(asks)
+	r.until(asks, history.Parked)
+	html := r.shows("vera", "/runs", http.StatusOK, "1 question waits for an answer.", "sure: “go on?”", "greet", `name=Zoë`, "hello Zoë", "no luck", "rob", "Today,", "Failed", `data-count>1<`, "3 of 3")
+	if strings.Index(html, `id="r-`+asks) > strings.Index(html, `id="r-`+done) {
+		t.Error("the newest run is not the first")
+	}
+	r.shows("vera", "/runs?state=failed", http.StatusOK, `id="r-`+failed, "!"+`id="r-`+done, "1 of 1", `name="state" value="failed"`)
+	r.shows("vera", "/runs?q=LUCK", http.StatusOK, `id="r-`+failed, "!"+`id="r-`+done, `value="LUCK"`)
+	r.shows("vera", "/runs?q=lindnes&state=done", http.StatusOK, "No run matches", "lindnes", "!"+`id="r-`)
+	r.shows("vera", "/runs?kind=tool", http.StatusOK, "!"+`id="r-`)
+	r.shows("vera", "/runs?since=today&kind=workflow", http.StatusOK, `id="r-`+done, "3 shown")
+	r.shows("una", "/runs", http.StatusOK, "Nothing has run here yet", "!"+done)
+	older := r.shows("vera", "/runs?before="+asks, http.StatusOK, "Newest runs", "!"+`id="r-`+asks, `id="r-`+done)
+	expect(t, "older runs", older, "!data-live")
+	response, _ := r.browse("vera", http.MethodGet, "/runs?project=other", "", http.StatusOK)
+	if got := response.Header.Get("Set-Cookie"); !strings.Contains(got, "project=other") {
+		t.Errorf("the choice of a project is kept as %q", got)
+	}
+	r.browse("vera", http.MethodGet, "/runs?before=nothing!", "", http.StatusBadRequest)
 }

@@ -1,8 +1,10 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,6 +14,19 @@ type Path string
 
 // up returns the path of the step around it, or "".
 func (p Path) up() Path { return p[:max(strings.LastIndexByte(string(p), '.'), 0)] }
+
+// First returns the step of the first level that a step is, or is inside.
+func (p Path) First() Path {
+	first, _, _ := strings.Cut(string(p), ".")
+	return Path(first)
+}
+
+// Compare orders steps: 2 before 10, and 3 before 3.1.
+func (p Path) Compare(other Path) int {
+	return slices.CompareFunc(strings.Split(string(p), "."), strings.Split(string(other), "."), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	})
+}
 
 // A Step is a step of a run, with those inside it.
 type Step struct {
