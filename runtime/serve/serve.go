@@ -119,6 +119,7 @@ type Server struct {
 	pages     *page.Pages
 	board     board
 	summaries summaries
+	trails    trails
 	counts    counts
 	streams   atomic.Int64
 	handlers  http.Handler

@@ -20,7 +20,7 @@ const (
 
 // webRoutes are those of the pages.
 func (s *Server) webRoutes() []route {
-	return slices.Concat(s.frameRoutes(), s.runPageRoutes())
+	return slices.Concat(s.frameRoutes(), s.runPageRoutes(), s.runRoutes())
 }
 
 // frameRoutes are those of what all pages need.

@@ -107,3 +107,27 @@ func TestRunsPage(t *testing.T) {
 	}
 	r.browse("vera", http.MethodGet, "/runs?before=nothing!", "", http.StatusBadRequest)
 }
+
+// TestRunPage checks the page of a run in its states.
+func TestRunPage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil).start()
+	done := r.begin("rob", "greet", `{"name": "Zoë"}`)
+	r.until(done, history.Done)
+	r.shows("vera", "/runs/"+done, http.StatusOK, "greet", "name=Zoë", "Done", "rob", "Result", "hello Zoë", `id="s-1"`, "echo", "Record as JSON", "!Undo…", "!Cancel")
+	r.shows("vera", "/runs/"+done+"?step=1", http.StatusOK, "step 1", "Zoë", `aria-current="true"`, "Key", `/live/run/`)
+	r.shows("vera", "/runs/"+done+"?step=77", http.StatusNotFound, "There is no step 77 in this run")
+	r.shows("vera", "/runs/"+done[:len(done)-1], http.StatusNotFound, "There is no run", done)
+	failed := r.begin("ada", "bad", `{}`)
+	for r.get("vera", "/v1/runs/"+failed, http.StatusOK).Text("state") != "failed" {
+	}
+	r.shows("vera", "/runs/"+failed, http.StatusOK, "Failed", "no luck", "!Retry")
+	asks := r.begin("rob", "sure", `{}`)
+	r.question(asks)
+	r.until(asks, history.Parked)
+	r.shows("vera", "/runs/"+asks, http.StatusOK, "Waiting", "go on?", "You can view this question. ann, ada or owner can answer it.", "!To the answer", "!Cancel the run…")
+	r.shows("ann", "/runs/"+asks, http.StatusOK, "To the answer", `name="answer" value="yes"`, `name="seen"`, "Cancel the run…")
+	call := r.post("rob", "/v1/tools/bump/call", `{"project": "bakery"}`, http.StatusAccepted).Text("id")
+	r.shows("ada", "/runs/"+call, http.StatusOK, "May bump change this file?", "count", "Approve: change 1 file", "Refuse", "do not ask again for bump in this run")
+	r.shows("una", "/runs/"+call, http.StatusNotFound)
+}

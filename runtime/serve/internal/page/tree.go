@@ -128,7 +128,7 @@ func (b *treeBuilder) keep(steps []Step, from Path) {
 		case s.Path == from && from != "":
 			left = mostSteps
 		case s.Path == b.current:
-			left = max(left, min(countSteps(s), mostSteps))
+			left = max(left, min(CountSteps(s), mostSteps))
 		}
 		if left > 0 || len(all)-i <= lastSteps || s.Path == b.current || b.notable(s) {
 			b.mark(s.Path)
@@ -164,7 +164,7 @@ func (b *treeBuilder) rows(steps []Step) []Row {
 		if b.kept != nil && !b.kept[s.Path] {
 			n, first := 0, s.Path
 			for ; i < len(steps) && !b.kept[steps[i].Path]; i++ {
-				n += countSteps(&steps[i])
+				n += CountSteps(&steps[i])
 			}
 			q := url.Values{"from": {string(first)}}
 			if b.current != "" {
@@ -195,11 +195,11 @@ func (b *treeBuilder) row(s *Step) Row {
 	return r
 }
 
-// countSteps counts a step and those inside it.
-func countSteps(s *Step) int {
+// CountSteps counts a step and those inside it.
+func CountSteps(s *Step) int {
 	n := 1
 	for i := range s.Steps {
-		n += countSteps(&s.Steps[i])
+		n += CountSteps(&s.Steps[i])
 	}
 	return n
 }

@@ -17,6 +17,7 @@ import (
 type Trail struct {
 	*describe.Steps
 	Run     *history.Run
+	At      time.Time   // when it was read
 	Held    bool        // a process executes it
 	Undone  bool        // somebody has undone it
 	Tree    []page.Step // nested
@@ -28,6 +29,8 @@ type Trail struct {
 	deepest page.Path // the step inside it that failed first, or ""
 	answers []waited
 	failed  []time.Time // when steps failed
+	Undoes  bool        // some of it can be undone
+	changed map[page.Path]time.Time
 }
 
 // A waited is a wait for a person.
@@ -41,7 +44,7 @@ const leastWait = time.Minute
 
 // Read reads the steps of a run. The error means that nothing can be read.
 func Read(ctx context.Context, j *history.Journal, r *history.Run, undone bool) (*Trail, error) {
-	t := &Trail{Run: r, Held: r.State == history.Running && j.Held(r.ID), Undone: undone}
+	t := &Trail{Run: r, At: time.Now(), Held: r.State == history.Running && j.Held(r.ID), Undone: undone, changed: map[page.Path]time.Time{}}
 	var extra []extra
 	all, err := describe.StepsOf(ctx, j, r, func(e *history.Entry) { extra = append(extra, t.note(e)) })
 	if err != nil {
@@ -69,6 +72,8 @@ func (t *Trail) note(e *history.Entry) extra {
 	if x.settled && !e.Intended.IsZero() {
 		x.took = e.Settled.Sub(e.Intended)
 	}
+	t.Undoes = t.Undoes || e.Outcome.Undo != nil || e.Change != nil
+	last := latest(e.Intended, e.Settled)
 	if e.Tries > 1 {
 		x.note = num(e.Tries) + " tries"
 	}
@@ -85,9 +90,10 @@ func (t *Trail) note(e *history.Entry) extra {
 	}
 	for i := range e.Questions {
 		a := e.Questions[i].Answer
-		if a == nil {
+		if last = latest(last, e.Questions[i].Asked); a == nil {
 			continue
 		}
+		last = latest(last, a.At)
 		w := waited{a.By, e.Questions[i].Asked, a.At}
 		t.answers = append(t.answers, w)
 		x.note = strings.TrimPrefix(w.by+": ", ": ") + describe.FirstLine(describe.AnswerText(&e.Questions[i]))
@@ -100,7 +106,38 @@ func (t *Trail) note(e *history.Entry) extra {
 		}
 	}
 	x.note = value.Cut(x.note, mostText)
+	t.changed[page.Path(e.StepPath.String())] = last
 	return x
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// Changed returns the steps that a page has to show again which shows an older trail, or one as of a time if that is
+// nil: those outside others that are shown again with them.
+func (t *Trail) Changed(old *Trail, since time.Time) []*page.Step {
+	return t.changes(t.Tree, func(s *page.Step) bool {
+		if old == nil {
+			return !t.changed[s.Path].Before(since)
+		}
+		was := old.Find(s.Path)
+		return was == nil || was.Status != s.Status || was.Name != s.Name || was.Args != s.Args || was.Note != s.Note || was.Took != s.Took || !was.Since.Equal(s.Since)
+	})
+}
+
+func (t *Trail) changes(list []page.Step, differs func(*page.Step) bool) (changed []*page.Step) {
+	for i := range list {
+		if s := &list[i]; differs(s) {
+			changed = append(changed, s)
+		} else {
+			changed = append(changed, t.changes(s.Steps, differs)...)
+		}
+	}
+	return changed
 }
 
 // build makes the tree of the steps.
