@@ -15,6 +15,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/serve/internal/page"
+	"github.com/cassidy-run/cassidy/runtime/serve/internal/views"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -130,6 +131,9 @@ type Server struct {
 	pages     *page.Pages
 	decisions decisions
 	later     later
+	board     board
+	summaries summaries
+	trails    trails
 	counts    counts
 	streams   atomic.Int64
 	handlers  http.Handler
@@ -144,6 +148,7 @@ type project struct {
 
 	answering sync.Mutex // an answer is compared with those before it
 	inbox     inbox
+	undone    undos
 }
 
 // New returns a server. It fails with kind Invalid without a project, for a project without a name, a host or a
@@ -173,7 +178,8 @@ func New(o *Options) (*Server, error) {
 	if err != nil {
 		return nil, value.Errorf(value.Internal, "open a server: %w", err)
 	}
-	s.pages = pages
+	s.pages, s.summaries.kept = pages, map[summaryKey]*views.Summary{}
+	s.board.begin()
 	s.handlers = s.handler()
 	return s, nil
 }

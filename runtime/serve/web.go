@@ -21,7 +21,8 @@ const (
 
 // webRoutes are those of the pages.
 func (s *Server) webRoutes() []route {
-	return slices.Concat(s.frameRoutes(), s.toolRoutes(), s.userRoutes(), s.chatRoutes(), s.agentRoutes())
+	return slices.Concat(s.frameRoutes(), s.runPageRoutes(), s.runRoutes(),
+		s.toolRoutes(), s.userRoutes(), s.chatRoutes(), s.agentRoutes())
 }
 
 // frameRoutes are those of what all pages need.

@@ -106,6 +106,10 @@ func (r *request) talks(current string) ([]page.Sessions, error) {
 	}
 	var all []entry
 	for _, p := range r.shown() {
+		j, err := p.op.Journal()
+		if err != nil {
+			return nil, err
+		}
 		at := map[string]int{}
 		for run, err := range p.Host.Runs(r.Context(), history.Filter{Project: p.op.Project(), Kind: chatKind, Limit: talksRead}) {
 			if err != nil {
@@ -120,7 +124,7 @@ func (r *request) talks(current string) ([]page.Sessions, error) {
 				at[run.Session] = i
 				all = append(all, entry{page.Session{ID: run.Session, At: run.Started.In(r.zone()), Current: run.Session == current}, run.Started})
 				if !run.State.Ended() {
-					status := statusOf(&run)
+					status := views.Status(r.Context(), j, &run, r.zone())
 					all[i].Status = &status
 				}
 			}
@@ -350,8 +354,7 @@ func (r *request) readTurn(t *talk, run *history.Run) (*views.Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	describe.MarkBroken(j, run)
-	v := &views.Turn{Run: run, Agent: cmp.Or(run.Options.Dict("as").Text("name"), "cassidy"), Status: statusOf(run)}
+	v := &views.Turn{Run: run, Agent: cmp.Or(run.Options.Dict("as").Text("name"), "cassidy"), Status: views.Status(r.Context(), j, run, r.zone())}
 	for e, err := range t.op.Steps(r.Context(), run.ID) {
 		if err != nil {
 			break // the page of the run says what is damaged
@@ -360,12 +363,20 @@ func (r *request) readTurn(t *talk, run *history.Run) (*views.Turn, error) {
 	}
 	if w := describe.WaitOf(r.Context(), j, run); w != nil {
 		v.Asks = w.Questions
-		if w.Open() > 0 {
-			v.Status = page.Status{State: page.Waiting}
-		}
 	}
-	v.Question = func(q *history.Asked) *page.Question { return nil }
+	v.Question = func(q *history.Asked) *page.Question { return r.questionInTalk(t.project, run, q) }
 	return v, nil
+}
+
+// questionInTalk returns the question of a call, or nil if its page has to be opened for it.
+func (r *request) questionInTalk(p *project, run *history.Run, q *history.Asked) *page.Question {
+	trail, err := r.s.trails.read(r.Context(), p, run.ID, time.Now())
+	if err != nil {
+		return nil
+	}
+	v := r.questionView(p, trail, q)
+	v.Shorten()
+	return v
 }
 
 // say sends a message in a talk, or stops the turn that runs.

@@ -1,13 +1,12 @@
 package serve
 
 import (
-	"cmp"
 	"net/url"
-	"strings"
 
 	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/serve/internal/page"
+	"github.com/cassidy-run/cassidy/runtime/serve/internal/views"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -19,10 +18,8 @@ func (d *deed) result(r *request, run *history.Run, query url.Values) (*page.Res
 	if err != nil {
 		return nil, err
 	}
-	describe.MarkBroken(j, run)
 	v := &page.ResultView{
-		Run: run.ID, By: cmp.Or(run.By(), "in a terminal"), At: run.Started.In(r.zone()), Status: statusOf(run),
-		Again: d.url(r, "from", run.ID),
+		Run: run.ID, By: views.By(run), At: run.Started.In(r.zone()), Status: views.Status(r.Context(), j, run, r.zone()), Again: d.url(r, "from", run.ID),
 	}
 	if times := describe.TimesOf(r.Context(), j, run); times != nil && run.State.Ended() {
 		v.Took, _ = times.Run()
@@ -31,16 +28,16 @@ func (d *deed) result(r *request, run *history.Run, query url.Values) (*page.Res
 	case run.State == history.Done:
 		return v, d.show(r, v, run, query)
 	case run.Err != nil:
-		v.Failure = failureOf(run.Err)
+		v.Failure = views.Failure(run.Err)
 	case run.State == history.Stuck:
 		v.Failure = &page.Failure{Message: run.Stuck, Hint: run.Unstick()}
 	case run.Damage != nil:
-		v.Failure = failureOf(value.ErrorOf(run.Damage, value.Failed))
+		v.Failure = views.Failure(value.ErrorOf(run.Damage, value.Failed))
 	}
 	if w := describe.WaitOf(r.Context(), j, run); w != nil {
 		for i := range w.Questions {
 			if w.Questions[i].Answer == nil {
-				v.Asks, v.Status = page.URL("/questions/"+url.PathEscape(w.Questions[i].ID)), page.Status{State: page.Waiting}
+				v.Asks = (&page.QuestionRow{ID: w.Questions[i].ID}).URL()
 				break
 			}
 		}
@@ -54,51 +51,18 @@ func (d *deed) show(r *request, v *page.ResultView, run *history.Run, query url.
 	if err != nil && result.Error == "" {
 		return err
 	}
-	at := page.URL("/runs/" + url.PathEscape(run.ID))
+	at := views.RunURL(run.ID)
 	q := page.ReadValueQuery(page.URL("/"+string(d.section)+"/"+url.PathEscape(d.info.Name)), query)
 	q.Keep.Set("run", run.ID)
 	q.Keep.Del("from")
 	if in := r.several(d.project); in != "" {
 		q.Keep.Set("project", in)
 	}
-	q.Raw, q.Media = at+"/value", at+"/media/"
-	q.CSV = q.Raw + "?as=csv"
+	q.Raw, q.Media = at+"/steps/result/value", at+"/media/"
+	q.CSV = q.Raw + "?form=csv"
 	v.Value = page.ShowValue(result.Value, q)
 	v.Value.Notes = result.Notes
 	return nil
-}
-
-// failureOf returns an error of a run as a page shows it.
-func failureOf(err *value.Error) *page.Failure {
-	e := describe.ForUsers(err)
-	return &page.Failure{Message: e.Message(), Hint: e.Hint, Frames: strings.Join(e.Trace, "\n")}
-}
-
-// statusOf returns the state of a run. Whether its process has died is in its reason: see [describe.MarkBroken].
-func statusOf(run *history.Run) page.Status {
-	s := page.Status{State: page.Running}
-	switch {
-	case run.Damage != nil:
-		s.State = page.Damaged
-	case run.State == history.Done:
-		s.State = page.Done
-	case run.State == history.Failed:
-		s.State = page.Failed
-	case run.State == history.Cancelled:
-		s.State = page.Cancelled
-	case run.State == history.Stuck:
-		s = page.Status{State: page.Broken, Word: "Stuck"}
-	case run.Reason == describe.BrokenOff || run.State == history.Parked && run.Reason == history.Interrupted:
-		s.State = page.Broken
-	case run.State != history.Parked:
-	case run.Reason == history.Queued:
-		s.State = page.Queued
-	case run.Reason == describe.Sleep:
-		s.State = page.Sleeping
-	default:
-		s.State = page.Waiting
-	}
-	return s
 }
 
 // liveResult streams the result of a run to the page with the form that began it, until it has ended.

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/runtime/history"
 )
 
 // browse makes a request as a browser does, expects a status, and returns the answer and its text.
@@ -71,4 +73,61 @@ func TestFrame(t *testing.T) {
 	}
 	r.shows("ada", "/nowhere", http.StatusNotFound, "There is nothing here", "Nothing is served at /nowhere.", "ada")
 	r.shows("", "/nowhere", http.StatusNotFound, "There is nothing here", "!rail")
+}
+
+// TestRunsPage checks the list of runs: empty, with runs, filtered, and its pages.
+func TestRunsPage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil).start()
+	r.shows("rob", "/runs", http.StatusOK, "Nothing has run here yet", "Begin with one of these.", `id="runs"`, `data-live="/live/runs?at=`)
+	r.shows("vera", "/runs", http.StatusOK, "!Begin with one of these.")
+	done := r.begin("rob", "greet", `{"name": "Zoë"}`)
+	r.until(done, history.Done)
+	failed := r.begin("ada", "bad", `{}`)
+	for r.get("vera", "/v1/runs/"+failed, http.StatusOK).Text("state") != "failed" {
+	}
+	asks := r.begin("rob", "sure", `{}`)
+	r.question(asks)
+	r.until(asks, history.Parked)
+	html := r.shows("vera", "/runs", http.StatusOK, "1 question waits for an answer.", "sure: “go on?”", "greet", `name=Zoë`, "hello Zoë", "no luck", "rob", "Today,", "Failed", `data-count>1<`, "3 of 3")
+	if strings.Index(html, `id="r-`+asks) > strings.Index(html, `id="r-`+done) {
+		t.Error("the newest run is not the first")
+	}
+	r.shows("vera", "/runs?state=failed", http.StatusOK, `id="r-`+failed, "!"+`id="r-`+done, "1 of 1", `name="state" value="failed"`)
+	r.shows("vera", "/runs?q=LUCK", http.StatusOK, `id="r-`+failed, "!"+`id="r-`+done, `value="LUCK"`)
+	r.shows("vera", "/runs?q=lindnes&state=done", http.StatusOK, "No run matches", "lindnes", "!"+`id="r-`)
+	r.shows("vera", "/runs?kind=tool", http.StatusOK, "!"+`id="r-`)
+	r.shows("vera", "/runs?since=today&kind=workflow", http.StatusOK, `id="r-`+done, "3 shown")
+	r.shows("una", "/runs", http.StatusOK, "Nothing has run here yet", "!"+done)
+	older := r.shows("vera", "/runs?before="+asks, http.StatusOK, "Newest runs", "!"+`id="r-`+asks, `id="r-`+done)
+	expect(t, "older runs", older, "!data-live")
+	response, _ := r.browse("vera", http.MethodGet, "/runs?project=other", "", http.StatusOK)
+	if got := response.Header.Get("Set-Cookie"); !strings.Contains(got, "project=other") {
+		t.Errorf("the choice of a project is kept as %q", got)
+	}
+	r.browse("vera", http.MethodGet, "/runs?before=nothing!", "", http.StatusBadRequest)
+}
+
+// TestRunPage checks the page of a run in its states.
+func TestRunPage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil).start()
+	done := r.begin("rob", "greet", `{"name": "Zoë"}`)
+	r.until(done, history.Done)
+	r.shows("vera", "/runs/"+done, http.StatusOK, "greet", "name=Zoë", "Done", "rob", "Result", "hello Zoë", `id="s-1"`, "echo", "Record as JSON", "!Undo…", "!Cancel")
+	r.shows("vera", "/runs/"+done+"?step=1", http.StatusOK, "step 1", "Zoë", `aria-current="true"`, "Key", `/live/run/`)
+	r.shows("vera", "/runs/"+done+"?step=77", http.StatusNotFound, "There is no step 77 in this run")
+	r.shows("vera", "/runs/"+done[:len(done)-1], http.StatusNotFound, "There is no run", done)
+	failed := r.begin("ada", "bad", `{}`)
+	for r.get("vera", "/v1/runs/"+failed, http.StatusOK).Text("state") != "failed" {
+	}
+	r.shows("vera", "/runs/"+failed, http.StatusOK, "Failed", "no luck", "!Retry")
+	asks := r.begin("rob", "sure", `{}`)
+	r.question(asks)
+	r.until(asks, history.Parked)
+	r.shows("vera", "/runs/"+asks, http.StatusOK, "Waiting", "go on?", "You can view this question. ann, ada or owner can answer it.", "!To the answer", "!Cancel the run…")
+	r.shows("ann", "/runs/"+asks, http.StatusOK, "To the answer", `name="answer" value="yes"`, `name="seen"`, "Cancel the run…")
+	call := r.post("rob", "/v1/tools/bump/call", `{"project": "bakery"}`, http.StatusAccepted).Text("id")
+	r.shows("ada", "/runs/"+call, http.StatusOK, "May bump change this file?", "count", "Approve: change 1 file", "Refuse", "do not ask again for bump in this run")
+	r.shows("una", "/runs/"+call, http.StatusNotFound)
 }

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/serve/internal/page"
+	"github.com/cassidy-run/cassidy/runtime/serve/internal/views"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -399,29 +399,17 @@ func (d *deed) listRuns(r *request, v *page.ToolPage) error {
 	if err != nil {
 		return err
 	}
+	j, err := d.op.Journal()
+	if err != nil {
+		return err
+	}
 	for i := range list {
-		v.Runs = append(v.Runs, d.runRow(r, &list[i]))
+		v.Runs = append(v.Runs, views.Row(&list[i], views.Summarize(r.Context(), j, &list[i]), d.undone.has(r.Context(), d.project, list[i].ID), r.zone()))
 	}
 	if more {
 		v.Older = d.url(r, "tab", string(page.TabRuns), "before", list[len(list)-1].ID)
 	}
 	return nil
-}
-
-// runRow is a run of it in a list.
-func (d *deed) runRow(r *request, run *history.Run) page.RunRow {
-	row := page.RunRow{ID: run.ID, Status: statusOf(run), Name: d.info.Name, Args: strings.TrimSpace(strings.TrimPrefix(run.Title, d.info.Name)), By: run.By(), Started: run.Started.In(r.zone())}
-	if run.Err != nil {
-		row.Why = describe.FirstLine(run.Err.Message())
-	} else if run.State == history.Done {
-		row.Why = describe.FirstLine(run.Result)
-	}
-	if j, err := d.op.Journal(); err == nil {
-		if times := describe.TimesOf(r.Context(), j, run); times != nil {
-			row.Ran, row.Waited = times.Run()
-		}
-	}
-	return row
 }
 
 // fill fills the first tab of its page: the form, and the result of the run that the address names, or else of the

@@ -162,7 +162,7 @@ func TestToolForms(t *testing.T) {
 	if got := value.FormatJSON(run.Args.Dict("args"), ""); strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
 		t.Errorf("the form sent %s", got)
 	}
-	html := r.shows("ann", at+"&run="+id+"&sort=-name", http.StatusOK, "13 rows", "Bern", `href="/runs/`+id+`/value?as=csv"`, "run="+id, `!value="secret"`)
+	html := r.shows("ann", at+"&run="+id+"&sort=-name", http.StatusOK, "13 rows", "Bern", `href="/runs/`+id+`/steps/result/value?form=csv"`, "run="+id, `!value="secret"`)
 	if i, j := strings.Index(html, ">to<"), strings.Index(html, ">at<"); i < 0 || j < i {
 		t.Error("the rows are not sorted")
 	}

@@ -2,6 +2,7 @@ package views
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,8 +64,8 @@ func (t *Turn) Reply(zone *time.Location) *page.Message {
 		t.end(m)
 		return m
 	case t.Run.Err != nil:
-		e := describe.ForUsers(t.Run.Err)
-		m.Failure = &page.Failure{Message: e.Message(), Hint: e.Hint, Meaning: "The talk goes on from here."}
+		m.Failure = failureOf(t.Run.Err)
+		m.Failure.Meaning = "The talk goes on from here."
 	}
 	if t.Status.State == page.Running {
 		m.Parts = append(m.Parts, page.MessagePart{Text: t.Said, Stream: true})
@@ -209,3 +210,11 @@ func (t *Turn) took(e *history.Entry, at tool.StepPath) time.Duration {
 func within(at, other tool.StepPath) bool {
 	return len(at) >= len(other) && slices.Equal(at[:len(other)], other)
 }
+
+// Status returns the state of a run.
+func Status(ctx context.Context, j *history.Journal, r *history.Run, zone *time.Location) page.Status {
+	return status(r, r.State == history.Running && j.Held(r.ID), false, describe.WaitOf(ctx, j, r), zone)
+}
+
+// Failure returns an error as a page shows it.
+func Failure(e *value.Error) *page.Failure { return failureOf(e) }

@@ -150,8 +150,9 @@ $('[data-tree]')?.addEventListener('click', async e => {
   if ($('textarea', pane)?.value && !confirm('Leave your reason unsent?')) return;
   const slow = setTimeout(() => pane.setAttribute('aria-busy', 'true'), 400);
   try {
-    const now = $('.two > .pane', await page(a.href));
+    const d = await page(a.href), now = $('.two > .pane', d);
     if (!now) throw 0;
+    if (live.url) { live.url = d.body.dataset.live; live.last = 0; open(); }
     pane.replaceWith(now); history.replaceState(null, '', a.href); wire(now);
     $$('[data-tree] [aria-current]').forEach(x => x.removeAttribute('aria-current')); a.setAttribute('aria-current', 'true');
     say($('h2', now)?.textContent);
