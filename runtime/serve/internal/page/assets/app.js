@@ -175,7 +175,10 @@ for (const t of $$('textarea[data-draft]')) {
   const key = 'draft:' + t.dataset.draft;
   t.value ||= sessionStorage.getItem(key) ?? '';
   t.addEventListener('input', () => sessionStorage.setItem(key, t.value));
-  t.form.addEventListener('submit', () => sessionStorage.removeItem(key));
+  // A draft ends when the page that sent it does: what is typed meanwhile belongs to it. Stop sends nothing.
+  let sent = false;
+  t.form.addEventListener('submit', e => { sent = e.submitter?.name !== 'stop'; });
+  addEventListener('pagehide', () => { if (sent) sessionStorage.removeItem(key); sent = false; });
   t.addEventListener('keydown', e => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing && e.keyCode !== 229 && !matchMedia('(pointer: coarse)').matches) { e.preventDefault(); if (t.value.trim()) t.form.requestSubmit($('.pri', t.form)); } });
 }
 
