@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/serve/internal/page"
+	"github.com/cassidy-run/cassidy/runtime/serve/internal/views"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -108,13 +109,23 @@ func (r *request) auditRow(d *Decision) page.AuditRow {
 	}
 	switch {
 	case d.Question != "":
-		row.On = page.Link{Text: d.Question, Href: page.URL("/questions/" + url.PathEscape(d.Question))}
+		row.On = r.runLink(d.Run)
+		row.On.Href = (&page.QuestionRow{ID: d.Question}).URL()
 	case d.Of != "":
-		row.On = page.Link{Text: d.Of, Href: page.URL("/runs/" + url.PathEscape(d.Of))}
+		row.On = r.runLink(d.Of)
 	case d.Run != "":
-		row.On = page.Link{Text: d.Run, Href: page.URL("/runs/" + url.PathEscape(d.Run))}
+		row.On = r.runLink(d.Run)
 	}
 	return row
+}
+
+// runLink leads to a run by its title, or by its ID if it is not there anymore.
+func (r *request) runLink(id string) page.Link {
+	link := page.Link{Text: id, Href: views.RunURL(id)}
+	if _, run, err := r.run(id); err == nil {
+		link.Text = value.Cut(views.Title(run), 60)
+	}
+	return link
 }
 
 // DecisionOf returns the decision of an object as [Decision.Dict] makes it, and reports whether it is one: it has the time

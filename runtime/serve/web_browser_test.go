@@ -83,11 +83,17 @@ func (b *tab) listen(event any) {
 	defer b.mu.Unlock()
 	switch e := event.(type) {
 	case *log.EventEntryAdded:
+		if strings.Contains(e.Entry.Text, "a status of 4") { // of a page that says what is wrong
+			return
+		}
 		b.log = append(b.log, fmt.Sprintf("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL))
 	case *runtime.EventExceptionThrown:
 		text := e.ExceptionDetails.Text + " " + e.ExceptionDetails.URL
 		if x := e.ExceptionDetails.Exception; x != nil {
 			text += " " + x.Description
+		}
+		if strings.Contains(text, "Transition was ") { // a picture was taken while a page was replaced
+			return
 		}
 		b.log = append(b.log, text)
 	case *runtime.EventConsoleAPICalled:

@@ -253,6 +253,7 @@ func (r *request) catalog(title string, section page.Section, all []deed) error 
 	}
 	slices.Sort(groups)
 	for _, name := range groups {
+		slices.SortStableFunc(rows[name], func(a, b page.CatalogRow) int { return strings.Compare(a.Name, b.Name) })
 		c.Groups = append(c.Groups, page.CatalogGroup{Name: name, Rows: rows[name]})
 	}
 	if len(c.Groups) == 1 {
@@ -328,6 +329,9 @@ func (d *deed) view(r *request) (*page.ToolPage, error) {
 	v := &page.ToolPage{
 		Section: d.section, Name: t.Name, In: r.several(d.project), Title: t.DisplayTitle(), Group: t.Group, About: t.Summary(),
 		Pills: page.Pills(d.rights(), d.standing()), State: d.standing(), Reason: d.info.Reason, Count: -1,
+	}
+	if d.workflow != nil {
+		v.Group = ""
 	}
 	if strings.EqualFold(strings.ReplaceAll(v.Title, " ", "_"), strings.ReplaceAll(v.Name, "-", "_")) {
 		v.Title = "" // it says no more than the name

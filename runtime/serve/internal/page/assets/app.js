@@ -266,7 +266,9 @@ document.addEventListener('click', async e => {
   try {
     const now = await ask(f, b);
     for (const el of $$(KEPT, f)) if (el.value) now.elements[el.name]?.replaceWith(el);
-    f.replaceWith(now); wire(now); $('[autofocus]', now)?.focus();
+    const to = $('[autofocus]', now);
+    to?.removeAttribute('autofocus'); // which browsers refuse for parts
+    f.replaceWith(now); wire(now); to?.focus();
   } catch { f.inert = false; b.dataset.plainly = ''; b.click(); }
 });
 document.addEventListener('input', e => { const f = e.target.closest('form[data-args]'); if (f) preview(f); });
