@@ -67,6 +67,9 @@ type Project struct {
 	Workflows func(ctx context.Context) ([]host.Workflow, error)
 	// Agent opens an agent for chats by its name; "" is the default. Nil: there is no chat.
 	Agent func(ctx context.Context, name string) (*agent.Agent, error)
+	// AddRules stores rules that somebody adds with an answer, and returns how the config changes. If store is false, it
+	// only returns that. Nil: such rules hold until the host is closed.
+	AddRules func(ctx context.Context, rules []tool.Rule, store bool) ([]tool.Change, error)
 }
 
 // A Role is what a user may do. Each role has the rights of those before it, and the zero Role has none.
