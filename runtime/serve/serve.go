@@ -79,6 +79,9 @@ type Project struct {
 	Source func(ctx context.Context, t *toolset.Info) (tool.Script, error)
 	// HasSecret reports whether a secret of a name has a value. Nil: nobody knows.
 	HasSecret func(ctx context.Context, name string) bool
+	// AddRules stores rules that somebody adds with an answer, and returns how the config changes. If store is false, it
+	// only returns that. Nil: such rules hold until the host is closed.
+	AddRules func(ctx context.Context, rules []tool.Rule, store bool) ([]tool.Change, error)
 }
 
 // A Role is what a user may do. Each role has the rights of those before it, and the zero Role has none.

@@ -211,7 +211,7 @@ func talkers(p *project) []tool.Agent {
 
 // beginChat begins a talk with a message.
 func (r *request) beginChat() error {
-	if err := r.readForm(); err != nil {
+	if err := r.parseForm(); err != nil {
 		return err
 	}
 	text := message(r.PostForm)
@@ -381,7 +381,7 @@ func (r *request) questionInTalk(p *project, run *history.Run, q *history.Asked)
 
 // say sends a message in a talk, or stops the turn that runs.
 func (r *request) say() error {
-	if err := r.readForm(); err != nil {
+	if err := r.parseForm(); err != nil {
 		return err
 	}
 	t, err := r.talk(r.PathValue("session"), "")

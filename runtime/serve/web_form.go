@@ -17,7 +17,7 @@ const formBody = value.MaxMedia + maxBody
 // input reads the form of a tool, with its files. They are kept in memory.
 func (r *request) input() (page.Input, error) {
 	in := page.Input{}
-	if err := r.readForm(); err != nil {
+	if err := r.parseForm(); err != nil {
 		return in, err
 	}
 	in.Values = r.PostForm
@@ -38,8 +38,8 @@ func (r *request) input() (page.Input, error) {
 	return in, nil
 }
 
-// readForm reads a form into PostForm.
-func (r *request) readForm() error {
+// parseForm reads a form into PostForm.
+func (r *request) parseForm() error {
 	conn := http.NewResponseController(r.w)
 	_ = conn.SetReadDeadline(time.Now().Add(bodyTime))
 	defer conn.SetReadDeadline(time.Time{}) // afterwards it would end the request

@@ -78,7 +78,7 @@ func (r *request) showSettings(status int, v *page.Settings) error {
 
 // saveSettings keeps what the user has chosen, in the browser.
 func (r *request) saveSettings() error {
-	if err := r.readForm(); err != nil {
+	if err := r.parseForm(); err != nil {
 		return err
 	}
 	zone := strings.TrimSpace(r.PostForm.Get("zone"))
