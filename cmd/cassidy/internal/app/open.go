@@ -89,6 +89,9 @@ func (a *App) OpenIn(r *cassidy.Runtime, o *cassidy.Options) (*host.Host, error)
 	return r.Open(cassidy.Dir(cmp.Or(root, dir)), o)
 }
 
+// describers are the processes of a worker that read what files declare.
+const describers = 16
+
 // NewRuntime opens a runtime with the user's config, and with the store of runs if the
 // command records any.
 func (a *App) NewRuntime() (*cassidy.Runtime, func() error, error) {
@@ -103,6 +106,10 @@ func (a *App) NewRuntime() (*cassidy.Runtime, func() error, error) {
 		}
 	}
 	o := &cassidy.RuntimeOptions{Sandbox: mode, AllowUnconfined: !config.Sandbox.Confines(), Workers: cassidy.Workers{Program: a.Worker()}}
+	if a.Jobs > 0 { // each run holds a process for its script, also while it waits for an effect; and files are described
+		o.Workers.Max = a.Jobs + describers
+		o.Workers.PerTenant = o.Workers.Max
+	}
 	var store *sqlite.Store // opened when something is first recorded or read
 	closeStore := func() error {
 		if store == nil {

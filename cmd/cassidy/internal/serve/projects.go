@@ -40,9 +40,9 @@ type opened struct {
 	endServers func()
 }
 
-// openProjects opens a runtime. Call end when its runs have ended.
-func openProjects(a *app.App) (*projects, error) {
-	a.Records = true
+// openProjects opens a runtime for so many runs at the same time. Call end when its runs have ended.
+func openProjects(a *app.App, jobs int) (*projects, error) {
+	a.Records, a.Jobs = true, jobs
 	r, closeRuntime, err := a.NewRuntime()
 	if err != nil {
 		return nil, err

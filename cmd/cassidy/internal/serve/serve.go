@@ -71,7 +71,7 @@ func (c *command) serve(ctx *cli.Context) (err error) {
 		return err
 	}
 	defer func() { _ = l.Close() }() // it is closed already unless something failed
-	p, err := openProjects(c.App)
+	p, err := openProjects(c.App, ctx.Int("jobs"))
 	if err != nil {
 		return err
 	}

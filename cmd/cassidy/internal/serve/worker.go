@@ -32,7 +32,7 @@ func WorkerCommand(a *app.App) *cli.Command {
 			"what is left.",
 		Flags: []cli.Flag{app.CountFlag("jobs", defaultJobs, "execute at most `N` runs at the same time")},
 		Action: a.Recording(func(ctx *cli.Context) (err error) {
-			p, err := openProjects(a)
+			p, err := openProjects(a, ctx.Int("jobs"))
 			if err != nil {
 				return err
 			}
