@@ -28,8 +28,9 @@ type projects struct {
 	runtime *cassidy.Runtime
 	close   func() error // the runtime
 
-	mu   sync.Mutex
-	open map[string]*opened // by the working folder
+	mu      sync.Mutex
+	open    map[string]*opened // by the working folder
+	changed map[string]func()  // by the working folder: called after its files have changed
 }
 
 // An opened is a host on a folder.
@@ -47,7 +48,7 @@ func openProjects(a *app.App, jobs int) (*projects, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &projects{app: a, runtime: r, close: closeRuntime, open: map[string]*opened{}}, nil
+	return &projects{app: a, runtime: r, close: closeRuntime, open: map[string]*opened{}, changed: map[string]func(){}}, nil
 }
 
 // end closes the hosts, which interrupts the runs that are left.
@@ -70,7 +71,15 @@ func (p *projects) at(dir string) (*opened, error) {
 	}
 	a := p.app.Fork(&app.World{In: strings.NewReader(""), Out: io.Discard, Err: p.app.Err, Env: p.app.Env, Keyring: p.app.Keyring})
 	a.Dir, a.Records = dir, true
-	a.Watch = func(wrong []*value.Error) { a.ReportAll(wrong) }
+	a.Watch = func(wrong []*value.Error) {
+		a.ReportAll(wrong)
+		p.mu.Lock()
+		changed := p.changed[dir]
+		p.mu.Unlock()
+		if changed != nil {
+			changed()
+		}
+	}
 	root, err := a.Root()
 	if err != nil {
 		return nil, err
@@ -87,6 +96,15 @@ func (p *projects) at(dir string) (*opened, error) {
 	}
 	p.open[dir] = o
 	return o, nil
+}
+
+// onChange has do called after the files of each project have changed.
+func (p *projects) onChange(do func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for dir := range p.open {
+		p.changed[dir] = do
+	}
 }
 
 // served returns the projects in folders, for a server.

@@ -90,9 +90,10 @@ func (c *command) serve(ctx *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := mcps.open(o.Projects); err != nil {
+	if err := mcps.open(s, o.Projects); err != nil {
 		return err
 	}
+	p.onChange(func() { c.ReportAll(mcps.update()) })
 	return c.run(ctx, s, l, tlsConfig != nil, token)
 }
 
@@ -241,28 +242,49 @@ func notify(env func(string) (string, bool), state string) {
 	}
 }
 
-// mcpServers serve the tools of each project over MCP: that of ?project=NAME, or the first one.
+// mcpServers serve the tools of each project over MCP: that of ?project=NAME, or the first one. A client whose user may not
+// answer the questions of own runs is not asked.
 type mcpServers struct {
-	hosts []string // see mcp.HTTPOptions
-	first string
-	named map[string]http.Handler
+	hosts  []string // see mcp.HTTPOptions
+	server *serve.Server
+	first  string
+	named  map[mcpKey]http.Handler
+	all    []*mcp.Server
 }
 
-func (m *mcpServers) open(projects []*serve.Project) error {
-	m.first, m.named = projects[0].Name, map[string]http.Handler{}
+type mcpKey struct {
+	project string
+	asked   bool // clients are asked
+}
+
+func (m *mcpServers) open(server *serve.Server, projects []*serve.Project) error {
+	m.server, m.first, m.named = server, projects[0].Name, map[mcpKey]http.Handler{}
 	for _, p := range projects {
-		s, err := mcp.New(p.Host, &mcp.Options{Version: app.Version()})
-		if err != nil {
-			return err
+		for _, asked := range []bool{false, true} {
+			s, err := mcp.New(p.Host, &mcp.Options{Version: app.Version(), Unasked: !asked})
+			if err != nil {
+				return err
+			}
+			m.all = append(m.all, s)
+			m.named[mcpKey{p.Name, asked}] = s.Handler(&mcp.HTTPOptions{Hosts: m.hosts})
 		}
-		m.named[p.Name] = s.Handler(&mcp.HTTPOptions{Hosts: m.hosts})
 	}
 	return nil
 }
 
+// update serves what the files are now.
+func (m *mcpServers) update() (wrong []*value.Error) {
+	for _, s := range m.all {
+		if err := s.Update(); err != nil {
+			wrong = append(wrong, value.ErrorOf(err, value.Failed))
+		}
+	}
+	return wrong
+}
+
 // ServeHTTP implements [http.Handler].
 func (m *mcpServers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := m.named[cmp.Or(r.URL.Query().Get("project"), m.first)]
+	h := m.named[mcpKey{cmp.Or(r.URL.Query().Get("project"), m.first), m.server.AnswersOwn(serve.UserOf(r.Context()))}]
 	if h == nil {
 		http.Error(w, "no such project", http.StatusNotFound)
 		return
