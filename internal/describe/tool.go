@@ -84,3 +84,22 @@ func count(n int, what string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
+
+// Origin describes the source of a tool: "" if it is cassidy's own.
+func Origin(t *toolset.Info) string {
+	if t.Location == tool.Builtin {
+		return ""
+	}
+	where := map[tool.Location]string{
+		tool.Project:  "this project",
+		tool.Personal: "your own tools",
+		tool.Embedded: "the program that runs it",
+	}[t.Location]
+	if where == "" {
+		where = string(t.Location)
+	}
+	if t.Path != "" {
+		where += ": " + t.Path
+	}
+	return where
+}

@@ -90,6 +90,14 @@ func (t *Times) Step(e *Entry) (worked, waited time.Duration) {
 
 // between divides a time of a step, or of the run if that is nil.
 func (t *Times) between(from, to time.Time, at tool.StepPath) (worked, waited time.Duration) {
+	for _, w := range t.waits(from, to, at) {
+		waited += w.to.Sub(w.from)
+	}
+	return max(0, to.Sub(from)-waited), waited
+}
+
+// waits returns when a step waited, or the run if that is nil, one after the other.
+func (t *Times) waits(from, to time.Time, at tool.StepPath) (list []span) {
 	waits := slices.Clone(t.away)
 	for _, q := range t.asked {
 		if len(q.at) >= len(at) && slices.Equal(q.at[:len(at)], at) {
@@ -97,15 +105,43 @@ func (t *Times) between(from, to time.Time, at tool.StepPath) (worked, waited ti
 		}
 	}
 	slices.SortFunc(waits, func(a, b span) int { return a.from.Compare(b.from) })
-	counted := from
 	for _, w := range waits {
-		start, end := latest(w.from, counted), earliest(w.to, to)
-		if end.After(start) {
-			waited += end.Sub(start)
-			counted = end
+		w = span{latest(w.from, from), earliest(w.to, to)}
+		switch n := len(list); {
+		case !w.to.After(w.from):
+			continue
+		case n > 0 && !list[n-1].to.Before(w.from):
+			list[n-1].to = latest(list[n-1].to, w.to)
+		default:
+			list = append(list, w)
 		}
 	}
-	return max(0, to.Sub(from)-waited), waited
+	return list
+}
+
+// A Spell is a time in which a run worked, or waited.
+type Spell struct {
+	From, To time.Time
+	Waited   bool
+}
+
+// Spells returns what the run did, one after the other, until now if it has not ended.
+func (t *Times) Spells() (list []Spell) {
+	if t == nil {
+		return nil
+	}
+	from := t.began
+	for _, w := range t.waits(t.began, t.ended, nil) {
+		if w.from.After(from) {
+			list = append(list, Spell{from, w.from, false})
+		}
+		list = append(list, Spell{w.from, w.to, true})
+		from = w.to
+	}
+	if t.ended.After(from) {
+		list = append(list, Spell{from, t.ended, false})
+	}
+	return list
 }
 
 // leave notes that no process executed the run from its last record until it was resumed.

@@ -46,10 +46,18 @@ func (r *request) decided(d Decision) {
 	if d.Refused && d.Action == "sign-in" {
 		r.s.counts.add("cassidy_failed_sign_ins_total", 1)
 	}
-	if r.s.opts.Audit == nil {
+	r.s.audited(d)
+}
+
+// audited records a decision.
+func (s *Server) audited(d Decision) {
+	if s.opts.Decisions == nil {
+		s.decisions.add(d)
+	}
+	if s.opts.Audit == nil {
 		return
 	}
-	if err := r.s.opts.Audit(d); err != nil {
-		r.s.opts.Logger.Error("a decision was not recorded", "action", d.Action, "request", r.id, "kind", value.KindOf(err).String())
+	if err := s.opts.Audit(d); err != nil {
+		s.opts.Logger.Error("a decision was not recorded", "action", d.Action, "kind", value.KindOf(err).String())
 	}
 }

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -105,6 +107,9 @@ func (r *request) openStream() (*stream, error) {
 	return out, nil
 }
 
+// dataLines writes the lines of an event's data.
+var dataLines = strings.NewReplacer("\r\n", "\ndata: ", "\n", "\ndata: ", "\r", "\ndata: ")
+
 // send sends an event. It fails if the client has left, or does not read.
 func (o *stream) send(name, id, data string) error {
 	_ = o.out.SetWriteDeadline(time.Now().Add(writeTime))
@@ -114,7 +119,7 @@ func (o *stream) send(name, id, data string) error {
 	if id != "" {
 		fmt.Fprintf(o.w, "id: %s\n", id)
 	}
-	fmt.Fprintf(o.w, "data: %s\n\n", data)
+	fmt.Fprintf(o.w, "data: %s\n\n", dataLines.Replace(data))
 	return o.out.Flush()
 }
 
@@ -191,12 +196,31 @@ type feed struct {
 	key     feedKey
 	stop    context.CancelFunc
 	clients map[*follower]bool
+	said    string // by a model, in the reply that arrives now
+}
+
+// maxSaid is how much of a reply that arrives is kept, in bytes.
+const maxSaid = 100_000
+
+// hears keeps what a model says in the run itself.
+func (d *feed) hears(e *tool.Event) {
+	switch data := e.Data.(type) {
+	case tool.Text:
+		if e.Call == d.key.run && len(d.said) < maxSaid {
+			d.said += data.Text
+		}
+	case tool.ModelAsk, tool.ModelReply, tool.ModelRetry:
+		if e.Call == d.key.run {
+			d.said = ""
+		}
+	}
 }
 
 // A follower gets the events of a feed. Those that it is too slow for are missed, and read from the record.
 type follower struct {
 	events chan tool.Event // closed when the run has ended or the host is closed
 	missed atomic.Bool
+	said   string // when it joined: what a model had said of the reply that arrives
 }
 
 // join adds a follower. What was recorded before it returns is in the record, and the follower gets all later events.
@@ -210,12 +234,12 @@ func (f *feeds) join(p *project, run string) (*feed, *follower) {
 		f.mu.Lock()
 		if f.open[key] == nil {
 			ctx, stop := context.WithCancel(context.Background())
-			f.open[key] = &feed{key, stop, map[*follower]bool{}}
+			f.open[key] = &feed{key: key, stop: stop, clients: map[*follower]bool{}}
 			go f.run(ctx, f.open[key], last)
 		}
 	}
 	d := f.open[key]
-	d.clients[c] = true
+	d.clients[c], c.said = true, d.said
 	return d, c
 }
 
@@ -241,6 +265,33 @@ func (f *feeds) leave(d *feed, c *follower) {
 	}
 }
 
+// heldFor is how long a feed is held for a page that is about to be opened.
+const heldFor = 10 * time.Minute
+
+// hold follows a run that is about to be executed, for some time: a model streams its reply only if somebody listens when it
+// is asked, and the page is not open yet.
+func (f *feeds) hold(p *project, run string) {
+	ctx, stop := context.WithTimeout(context.Background(), heldFor)
+	listens := p.Host.Subscribe(ctx, host.EventFilter{Run: run, Buffer: 1})
+	feed, c := f.join(p, run)
+	go func() {
+		defer stop()
+		defer f.leave(feed, c)
+		for {
+			select {
+			case e, open := <-c.events:
+				if _, ends := e.Data.(tool.RunEnd); !open || ends && e.Call == run {
+					return
+				}
+			case _, open := <-listens:
+				if !open { // the host is closed, or it was long enough
+					return
+				}
+			}
+		}
+	}()
+}
+
 // run passes on the events of a run after one, until it has ended.
 func (f *feeds) run(ctx context.Context, d *feed, after uint64) {
 	defer d.stop()
@@ -249,6 +300,7 @@ func (f *feeds) run(ctx context.Context, d *feed, after uint64) {
 			break
 		}
 		f.mu.Lock()
+		d.hears(&e)
 		for c := range d.clients {
 			select {
 			case c.events <- e:

@@ -23,7 +23,7 @@ const (
 // A listing is which runs a request lists.
 type listing struct {
 	filter   history.Filter
-	q        string // in the ID or the title
+	q        string // in the ID, the title or the error
 	since    time.Time
 	limit    int
 	projects []*project
@@ -180,9 +180,18 @@ func (l *listing) of(ctx context.Context, p *project) (list []found, last string
 		if f.Before == "" && !l.until.IsZero() && !run.Started.Before(l.until) {
 			continue
 		}
-		if strings.Contains(strings.ToLower(run.ID+"\n"+run.Title), l.q) {
+		if l.says(&run) {
 			list = append(list, found{run, p})
 		}
 	}
 	return list, "", nil
+}
+
+// says reports whether a run has what is searched: in its ID, its title or its error.
+func (l *listing) says(run *history.Run) bool {
+	text := run.ID + "\n" + run.Title
+	if run.Err != nil {
+		text += "\n" + run.Err.Message()
+	}
+	return strings.Contains(strings.ToLower(text), l.q)
 }

@@ -122,7 +122,7 @@ func TestDescriptions(t *testing.T) {
 			t.Errorf("the metrics lack %q:\n%s", want, text)
 		}
 	}
-	for path, status := range map[string]int{"/v1/none": http.StatusNotFound, "/": http.StatusNotFound, "/v1/runs/..%2f..": http.StatusNotFound} {
+	for path, status := range map[string]int{"/v1/none": http.StatusNotFound, "/": http.StatusSeeOther, "/v1/runs/..%2f..": http.StatusNotFound} {
 		if got := r.send(ask{token: "vera", method: "GET", path: path}).StatusCode; got != status {
 			t.Errorf("%s gave %d", path, got)
 		}

@@ -80,6 +80,7 @@ func (s *Server) execute(ctx context.Context, p *project, id string) {
 	err := value.Errorf(value.Internal, "the run panicked")
 	defer func() {
 		_ = recover() // the host reports the panics of tools; this is one of Project.Resume
+		p.inbox.changed(id)
 		if p.jobs.done(id, err, s.now()) {
 			s.opts.Logger.Info("a due run was not completed", "project", p.Name, "run", id, "kind", err.Kind.String())
 		}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cassidy-run/cassidy/internal/testutil"
+	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -42,6 +43,12 @@ var testFlows = map[string]string{
 	"greet": "def main(name: str):\n    return 'hello ' + tools.echo(text = name)\n",
 	"sure":  "def main(n: int = 3):\n    for i in range(n):\n        tools.echo(text = str(i))\n    if not human.confirm('go on?'):\n        fail('stopped')\n    for i in range(n):\n        tools.echo(text = str(i))\n    return 'done'\n",
 	"bad":   "def main():\n    fail('no luck')\n",
+}
+
+// The agents of each project.
+var testAgents = []tool.Agent{
+	{Name: "reviewer", Description: "Reviews invoices.", Path: ".cassidy/agents/reviewer.md", Prompt: "You review invoices.", Tools: []string{"echo", "ask"}},
+	{Name: "helper", Description: "Helps others.", Mode: tool.AgentModeSubagent},
 }
 
 // A rig is a server over projects of its own.
@@ -95,10 +102,11 @@ func openProject(t testing.TB, name string, j *history.Journal) (*Project, strin
 		t.Cleanup(func() { _ = j.Close() })
 	}
 	flows := map[string]host.Workflow{}
-	box := sandbox.NewInline(slices.Concat(stdlib.Pure(), world.Modules(), host.Modules())...)
+	box := sandbox.NewInline(slices.Concat(stdlib.Pure(), world.Modules(), host.Modules(), agent.Modules())...)
 	h, err := host.New(&host.Options{
 		Sandbox: box, Modules: world.Modules(), WorkDir: dir, Project: dir, Close: world.Close,
 		Journal: func() (*history.Journal, error) { return j, nil },
+		Agents:  func(toolset.Source) []tool.Agent { return testAgents },
 		Workflow: func(_ context.Context, _ toolset.Source, name string) (host.Workflow, error) {
 			if w, ok := flows[name]; ok {
 				return w, nil

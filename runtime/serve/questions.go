@@ -177,6 +177,7 @@ func (r *request) answer(p *project, run *history.Run, a answer) (*history.Asked
 		d.Rules = append(d.Rules, given.Rules[i].String())
 	}
 	r.decided(d)
+	p.inbox.changed(run.ID)
 	p.wakeUp()
 	return q, nil
 }

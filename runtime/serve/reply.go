@@ -73,6 +73,10 @@ func (r *request) fail(err error) {
 	if r.w.status != 0 {
 		return
 	}
+	own, _ := errors.AsType[*pageProblem](err)
+	if r.problem(e, own) {
+		return
+	}
 	if e.status == http.StatusUnauthorized {
 		r.w.Header().Set("WWW-Authenticate", "Bearer")
 	}

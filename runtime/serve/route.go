@@ -25,13 +25,12 @@ type route struct {
 
 // routes returns everything that is served. What is not here is not found.
 func (s *Server) routes() []route {
-	return slices.Concat(s.apiRoutes(), s.plainRoutes())
+	return slices.Concat(s.apiRoutes(), s.plainRoutes(), s.webRoutes())
 }
 
 // plainRoutes are those beside the API.
 func (s *Server) plainRoutes() []route {
 	list := []route{
-		{pattern: "GET /login", serve: func(*request) error { return unauthenticated("sign in with a POST of a token or a code") }},
 		{pattern: "POST /login", serve: (*request).login},
 		{pattern: "POST /logout", serve: (*request).logout},
 		{pattern: "GET /healthz", serve: (*request).health},

@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
+	"iter"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -12,6 +13,9 @@ import (
 	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/serve/internal/page"
+	"github.com/cassidy-run/cassidy/runtime/serve/internal/views"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -39,6 +43,9 @@ type Options struct {
 	// Audit records each decision. A server waits for it, and logs its errors. It is called concurrently.
 	// Nil records nothing.
 	Audit func(d Decision) error
+	// Decisions yields the decisions that Audit has recorded, the newest first, for the page that lists them. Nil: the page
+	// has those since the server was opened, at most a thousand. See [DecisionOf].
+	Decisions func(ctx context.Context) iter.Seq2[Decision, error]
 	// MCP is served at /mcp, to users with the role [Run]. [UserOf] the context of a request has the user: unless
 	// [Server.AnswersOwn], their client must not be asked. Nil: nothing is served there.
 	MCP http.Handler
@@ -65,6 +72,13 @@ type Project struct {
 	Workflows func(ctx context.Context) ([]host.Workflow, error)
 	// Agent opens an agent for chats by its name; "" is the default. Nil: there is no chat.
 	Agent func(ctx context.Context, name string) (*agent.Agent, error)
+	// NoModel is what to set for a model, such as OPENAI_API_KEY, if none is set up; else "".
+	NoModel string
+	// Source returns the script of a tool, for the page that shows it. It fails with kind NotFound for a tool without one.
+	// Nil: the scripts of tools are not shown.
+	Source func(ctx context.Context, t *toolset.Info) (tool.Script, error)
+	// HasSecret reports whether a secret of a name has a value. Nil: nobody knows.
+	HasSecret func(ctx context.Context, name string) bool
 }
 
 // A Role is what a user may do. Each role has the rights of those before it, and the zero Role has none.
@@ -113,10 +127,16 @@ type Server struct {
 	draining chan struct{} // closed by Shutdown
 	drain    sync.Once
 
-	feeds    feeds
-	counts   counts
-	streams  atomic.Int64
-	handlers http.Handler
+	feeds     feeds
+	pages     *page.Pages
+	decisions decisions
+	later     later
+	board     board
+	summaries summaries
+	trails    trails
+	counts    counts
+	streams   atomic.Int64
+	handlers  http.Handler
 }
 
 // A project is a Project with what the server knows of it.
@@ -127,6 +147,8 @@ type project struct {
 	jobs jobs
 
 	answering sync.Mutex // an answer is compared with those before it
+	inbox     inbox
+	undone    undos
 }
 
 // New returns a server. It fails with kind Invalid without a project, for a project without a name, a host or a
@@ -150,7 +172,14 @@ func New(o *Options) (*Server, error) {
 	s.slots = make(chan struct{}, o.Jobs)
 	s.rate = newBuckets(float64(o.Rate), 10*o.Rate)
 	s.sign.begin()
+	s.later.begin()
 	s.feeds.open = map[feedKey]*feed{}
+	pages, err := page.New(o.Clock)
+	if err != nil {
+		return nil, value.Errorf(value.Internal, "open a server: %w", err)
+	}
+	s.pages, s.summaries.kept = pages, map[summaryKey]*views.Summary{}
+	s.board.begin()
 	s.handlers = s.handler()
 	return s, nil
 }

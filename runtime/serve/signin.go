@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/serve/internal/page"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -204,15 +205,30 @@ func (r *request) login() error {
 	if u == nil {
 		r.s.sign.failed.take(from, now)
 		r.decided(Decision{Action: "sign-in", Refused: true})
-		return unauthenticated("the token or the code is not valid")
+		return r.notValid(fields)
 	}
 	r.user = u
 	r.decided(Decision{Action: "sign-in"})
-	http.SetCookie(r.w, r.s.openSession(r.Request, u))
+	kept := r.s.openSession(r.Request, u)
+	if r.isForm() && fields.Text("code") == "" && r.PostForm.Get("keep") == "" {
+		kept.MaxAge = 0 // until the browser is closed
+	}
+	http.SetCookie(r.w, kept)
 	if r.isForm() {
 		return r.seeOther(localPath(fields.Text("next")))
 	}
 	return r.reply(http.StatusOK, value.NewDict("user", u.Name, "role", u.Role.String()))
+}
+
+// notValid answers who could not sign in: in a browser with the page on which they try again.
+func (r *request) notValid(fields *value.Dict) error {
+	switch {
+	case !r.isForm():
+		return unauthenticated("the token or the code is not valid")
+	case fields.Text("code") != "":
+		return r.showLogin(http.StatusUnauthorized, &page.Login{Next: fields.Text("next"), Error: "This link was used already, or is too old. Sign in with a token, or have the server print another link."})
+	}
+	return r.showLogin(http.StatusUnauthorized, &page.Login{Next: fields.Text("next"), Error: "This token is not known, or has expired."})
 }
 
 // logout ends the session of a cookie.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/review"
 	"github.com/cassidy-run/cassidy/internal/visible"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -32,7 +33,7 @@ func Question(q *tool.Question, t *toolset.Info, call *tool.Call) *review.Review
 	shown := *q
 	if t != nil {
 		about.Tool = t.DisplayTitle() + " (" + t.Name + ")"
-		about.From = origin(t)
+		about.From = describe.Origin(t)
 		about.Defaults = defaults(&t.Tool, call.Args)
 		about.Caller = callers[min(call.Caller, tool.ByPerson)]
 		if q.Func == "" {
@@ -57,25 +58,6 @@ func defaults(t *tool.Tool, args *value.Dict) map[string]bool {
 		}
 	}
 	return names
-}
-
-// origin describes the source of a tool: "" if it is cassidy's own.
-func origin(t *toolset.Info) string {
-	if t.Location == tool.Builtin {
-		return ""
-	}
-	where := map[tool.Location]string{
-		tool.Project:  "this project",
-		tool.Personal: "your own tools",
-		tool.Embedded: "the program that runs it",
-	}[t.Location]
-	if where == "" {
-		where = string(t.Location)
-	}
-	if t.Path != "" {
-		where += ": " + t.Path
-	}
-	return where
 }
 
 // Review writes a review with its title.

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -11,7 +10,6 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -101,11 +99,6 @@ func checkOpen(r *history.Run) error {
 		hint = again
 	}
 	return value.Errorf(value.Conflict, "the run '%s' has ended: %s", r.ID, r.State).WithHint("to see the steps: cassidy runs show %s; %s", r.ID, hint)
-}
-
-// inside reports whether a step path is below another one.
-func inside(p, other tool.StepPath) bool {
-	return len(p) > len(other) && slices.Equal(p[:len(other)], other)
 }
 
 // reportDamage reports that a record is damaged, if it is, and returns the error that

@@ -70,10 +70,11 @@ func (f *follower) update(ctx context.Context, r *history.Run) (damage, err erro
 			}
 		})
 	}
-	steps, w, _, damage, err := f.steps(ctx, f.j, r)
+	all, err := describe.StepsOf(ctx, f.j, r, nil)
 	if err != nil {
 		return nil, err
 	}
+	steps, w, damage := all.Steps, all.Wait, all.Damage
 	if ui.IsTerminal(f.Out) {
 		f.draw(r, steps, w)
 		return damage, nil

@@ -201,7 +201,7 @@ func (p *ranProgram) readSteps(ctx context.Context, j *history.Journal) error {
 		}
 	}
 	damage, err := describe.EachStep(ctx, j, p.run, func(e *history.Entry, damage error) {
-		if damage != nil || !inside(e.StepPath, p.place) || e.Intended.IsZero() {
+		if damage != nil || !describe.Inside(e.StepPath, p.place) || e.Intended.IsZero() {
 			return
 		}
 		switch {

@@ -44,37 +44,13 @@ func (c *command) show(ctx *cli.Context, j *history.Journal, r *history.Run) err
 	return c.showPage(ctx.Context, j, r)
 }
 
-// steps describes the steps of a run, and what it waits for. damage is that of its record;
-// err means that nothing can be read.
-func (c *command) steps(ctx context.Context, j *history.Journal, r *history.Run) (steps []describe.Step, w *describe.Wait, used agent.Usage, damage, err error) {
-	live := r.State == history.Running && j.Held(r.ID)
-	w = describe.WaitOf(ctx, j, r)
-	times := describe.TimesOf(ctx, j, r)
-	var tokens describe.Tokens
-	damage, err = describe.EachStep(ctx, j, r, func(e *history.Entry, damage error) {
-		s := describe.Step{StepPath: e.StepPath, Mark: describe.Failed, What: "this step", Name: "this step", Result: "its record is damaged"}
-		if damage == nil {
-			used.Add(agent.StepUsage(e.Outcome.Value, e.Notes))
-			s = describe.StepOf(e, r.State, live, tokens.Count(e), times)
-		}
-		// The outcome of a step that made calls is known from theirs.
-		if last := len(steps) - 1; last >= 0 && steps[last].Mark == describe.Unknown && inside(s.StepPath, steps[last].StepPath) {
-			steps[last].Mark, steps[last].Result = describe.Waits, ""
-		}
-		if sent := w.Sent(e.StepPath); len(sent) > 0 {
-			s.Below, s.Notes, s.Asks = append(s.Below, sent...), append(s.Notes, sent...), false
-		}
-		steps = append(steps, s)
-	})
-	return steps, w, used, damage, err
-}
-
 // showPage shows a run to a person.
 func (c *command) showPage(ctx context.Context, j *history.Journal, r *history.Run) error {
-	steps, w, used, damage, err := c.steps(ctx, j, r)
+	all, err := describe.StepsOf(ctx, j, r, nil)
 	if err != nil {
 		return err
 	}
+	steps, w, used, damage := all.Steps, all.Wait, all.Used, all.Damage
 	describe.MarkBroken(j, r)
 	if r.Damage == nil {
 		r.Damage = damage
@@ -163,7 +139,7 @@ func (c *command) drawStep(ctx context.Context, j *history.Journal, r *history.R
 		case damage != nil:
 		case found == nil && slices.Equal(e.StepPath, at):
 			found = e
-		case inside(e.StepPath, at):
+		case describe.Inside(e.StepPath, at):
 			below = append(below, describe.StepOf(e, r.State, live, describe.Tokens{}, times))
 		case found == nil:
 			found = describe.CallOf(e, at)

@@ -1,8 +1,6 @@
 package runs
 
 import (
-	"strings"
-
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/describe"
@@ -35,7 +33,7 @@ func (v *view) one(e *history.Entry, s *describe.Step, below []describe.Step) []
 	block := func(name string, of value.Value) {
 		lines = append(append(lines, ""), v.block(name, of)...)
 	}
-	args, because, outcome, failure := parts(e)
+	args, because, outcome, failure := describe.Parts(e)
 	if v.all {
 		args, because, outcome, failure = describe.Args(e), "", e.Outcome.Value, ""
 	}
@@ -80,24 +78,4 @@ func (v *view) one(e *history.Entry, s *describe.Step, below []describe.Step) []
 		block("undo", value.NewDict("func", u.Func, "args", describe.OrNil(u.Args)))
 	}
 	return lines
-}
-
-// parts returns what a person looks for in the record of a step: the arguments of a call, why it was made, and its result or
-// its error.
-func parts(e *history.Entry) (args *value.Dict, because string, outcome value.Value, failure string) {
-	args, outcome = describe.Args(e), e.Outcome.Value
-	out, _ := outcome.(*value.Dict)
-	switch e.Func {
-	case "tools.call":
-		args = args.Dict("args")
-	case "agent.ask":
-		outcome, _ = out.Get("text")
-	case "agent.call":
-		d := args.Dict("decision")
-		args, because = d.Dict("input"), d.Text("reasoning")
-		if outcome, _ = out.Get("result"); out.Has("success") && !out.Bool("success") {
-			failure = strings.TrimRight(out.Text("error"), "\n")
-		}
-	}
-	return args, because, outcome, failure
 }

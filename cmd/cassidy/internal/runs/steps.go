@@ -57,7 +57,7 @@ func saysWhy(s, inside *describe.Step) bool {
 // above returns the row that a step is below, or nil.
 func above(rows []row, p tool.StepPath) *row {
 	for i := len(rows) - 1; i >= 0 && len(p) > 1 && rows[i].StepPath[0] == p[0]; i-- {
-		if inside(p, rows[i].StepPath) {
+		if describe.Inside(p, rows[i].StepPath) {
 			return &rows[i]
 		}
 	}

@@ -57,7 +57,7 @@ type RunRights struct {
 	Failed Path  // the step to retry from; "" is none
 	Undo   bool  // it has changed something that can be undone
 	Replay bool  // it can be replayed
-	Record int64 // the size of its record, in bytes
+	Record int64 // the size of its record, in bytes; -1 is unknown
 }
 
 // SetButtons fills in what can be done with a run, as its state is.
@@ -80,7 +80,11 @@ func (r *Run) SetButtons(rights RunRights, key string) {
 	cancel.Look = Ordinary
 	add(&r.Menu, rights.May && (state == Waiting || state == Sleeping || state == Broken), cancel)
 	add(&r.Menu, rights.May && !retry && !unfinished, Button{Label: "Run it again…", Href: at + "/retry?step=1"})
-	add(&r.Menu, rights.Record > 0, Button{Label: "Record as JSON (" + size(rights.Record) + ")", Href: "/v1" + at})
+	record := Button{Label: "Record as JSON", Href: "/v1" + at}
+	if rights.Record > 0 {
+		record.Label += " (" + size(rights.Record) + ")"
+	}
+	add(&r.Menu, rights.Record != 0, record)
 	add(&r.Menu, true, Button{Label: "Copy: cassidy runs show " + r.ID, Copy: "cassidy runs show " + r.ID})
 }
 

@@ -35,7 +35,7 @@ type FormView struct {
 type Secret struct {
 	Name, Host string
 	Set        bool
-	How        string // how to set it: a command line
+	How        string // how to set it: a command line; "" if it is not known whether it is set
 }
 
 // A Control is a field of a form, with what is in it.

@@ -14,7 +14,7 @@ type Runs struct {
 	Filter  Filter
 	Days    []Day
 	NoMatch *NoMatch // instead of days
-	Total   int      // that match
+	Total   int      // that match; 0 is unknown
 	Older   URL      // the next rows; "" if there are none
 	Newest  URL      // back to the first rows; "" if these are they
 	New     URL      // where a run begins; "" if the user may not begin any

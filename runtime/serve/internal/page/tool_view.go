@@ -118,6 +118,7 @@ const (
 type ToolPage struct {
 	Section Section // [SectionTools] or [SectionWorkflows]
 	Name    string
+	In      string // its project, if there are several
 	Title   string
 	Group   string
 	About   string
@@ -138,18 +139,31 @@ type ToolPage struct {
 }
 
 // URL returns the address of the page.
-func (p *ToolPage) URL() URL { return URL("/" + string(p.Section) + "/" + url.PathEscape(p.Name)) }
+func (p *ToolPage) URL() URL { return p.at("") }
+
+// at returns the address of a tab.
+func (p *ToolPage) at(tab ToolTab) URL {
+	q := url.Values{}
+	if p.In != "" {
+		q.Set("project", p.In)
+	}
+	if tab != TabRun {
+		q.Set("tab", string(tab))
+	}
+	at := URL("/" + string(p.Section) + "/" + url.PathEscape(p.Name))
+	if len(q) > 0 {
+		at += "?" + URL(q.Encode())
+	}
+	return at
+}
 
 // Tabs returns the parts of the page.
 func (p *ToolPage) Tabs() []Tab {
-	list := []Tab{{Name: "Run", Href: p.URL(), Count: -1}, {Name: "Documentation", Href: p.URL() + "?tab=doc", Count: -1}}
+	list := []Tab{{Name: "Run", Href: p.at(TabRun), Count: -1, Current: p.Tab == TabRun}, {Name: "Documentation", Href: p.at(TabDoc), Count: -1, Current: p.Tab == TabDoc}}
 	if p.Script != nil {
-		list = append(list, Tab{Name: "Script", Href: p.URL() + "?tab=script", Count: -1})
+		list = append(list, Tab{Name: "Script", Href: p.at(TabScript), Count: -1, Current: p.Tab == TabScript})
 	}
-	list = append(list, Tab{Name: "Runs", Href: p.URL() + "?tab=runs", Count: p.Count})
-	for i := range list {
-		list[i].Current = list[i].Name == map[ToolTab]string{TabRun: "Run", TabDoc: "Documentation", TabScript: "Script", TabRuns: "Runs"}[p.Tab]
-	}
+	list = append(list, Tab{Name: "Runs", Href: p.at(TabRuns), Count: p.Count, Current: p.Tab == TabRuns})
 	return list
 }
 
@@ -250,6 +264,7 @@ func paramsOf(t *tool.Tool) (list []ParamDoc) {
 // An AgentPage is the page of an agent.
 type AgentPage struct {
 	Name, About  string
+	In           string // its project, if there are several
 	Facts        []Fact
 	Instructions string // in Markdown
 	Path         string
@@ -259,4 +274,10 @@ type AgentPage struct {
 }
 
 // Chat returns where a talk with the agent begins.
-func (a *AgentPage) Chat() URL { return URL("/chat?agent=" + url.QueryEscape(a.Name)) }
+func (a *AgentPage) Chat() URL {
+	q := url.Values{"agent": {a.Name}}
+	if a.In != "" {
+		q.Set("project", a.In)
+	}
+	return "/chat?" + URL(q.Encode())
+}

@@ -1,8 +1,10 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,6 +14,19 @@ type Path string
 
 // up returns the path of the step around it, or "".
 func (p Path) up() Path { return p[:max(strings.LastIndexByte(string(p), '.'), 0)] }
+
+// First returns the step of the first level that a step is, or is inside.
+func (p Path) First() Path {
+	first, _, _ := strings.Cut(string(p), ".")
+	return Path(first)
+}
+
+// Compare orders steps: 2 before 10, and 3 before 3.1.
+func (p Path) Compare(other Path) int {
+	return slices.CompareFunc(strings.Split(string(p), "."), strings.Split(string(other), "."), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	})
+}
 
 // A Step is a step of a run, with those inside it.
 type Step struct {
@@ -113,7 +128,7 @@ func (b *treeBuilder) keep(steps []Step, from Path) {
 		case s.Path == from && from != "":
 			left = mostSteps
 		case s.Path == b.current:
-			left = max(left, min(countSteps(s), mostSteps))
+			left = max(left, min(CountSteps(s), mostSteps))
 		}
 		if left > 0 || len(all)-i <= lastSteps || s.Path == b.current || b.notable(s) {
 			b.mark(s.Path)
@@ -149,7 +164,7 @@ func (b *treeBuilder) rows(steps []Step) []Row {
 		if b.kept != nil && !b.kept[s.Path] {
 			n, first := 0, s.Path
 			for ; i < len(steps) && !b.kept[steps[i].Path]; i++ {
-				n += countSteps(&steps[i])
+				n += CountSteps(&steps[i])
 			}
 			q := url.Values{"from": {string(first)}}
 			if b.current != "" {
@@ -180,11 +195,11 @@ func (b *treeBuilder) row(s *Step) Row {
 	return r
 }
 
-// countSteps counts a step and those inside it.
-func countSteps(s *Step) int {
+// CountSteps counts a step and those inside it.
+func CountSteps(s *Step) int {
 	n := 1
 	for i := range s.Steps {
-		n += countSteps(&s.Steps[i])
+		n += CountSteps(&s.Steps[i])
 	}
 	return n
 }

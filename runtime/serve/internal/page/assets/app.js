@@ -150,8 +150,9 @@ $('[data-tree]')?.addEventListener('click', async e => {
   if ($('textarea', pane)?.value && !confirm('Leave your reason unsent?')) return;
   const slow = setTimeout(() => pane.setAttribute('aria-busy', 'true'), 400);
   try {
-    const now = $('.two > .pane', await page(a.href));
+    const d = await page(a.href), now = $('.two > .pane', d);
     if (!now) throw 0;
+    if (live.url) { live.url = d.body.dataset.live; live.last = 0; open(); }
     pane.replaceWith(now); history.replaceState(null, '', a.href); wire(now);
     $$('[data-tree] [aria-current]').forEach(x => x.removeAttribute('aria-current')); a.setAttribute('aria-current', 'true');
     say($('h2', now)?.textContent);
@@ -174,7 +175,10 @@ for (const t of $$('textarea[data-draft]')) {
   const key = 'draft:' + t.dataset.draft;
   t.value ||= sessionStorage.getItem(key) ?? '';
   t.addEventListener('input', () => sessionStorage.setItem(key, t.value));
-  t.form.addEventListener('submit', () => sessionStorage.removeItem(key));
+  // A draft ends when the page that sent it does: what is typed meanwhile belongs to it. Stop sends nothing.
+  let sent = false;
+  t.form.addEventListener('submit', e => { sent = e.submitter?.name !== 'stop'; });
+  addEventListener('pagehide', () => { if (sent) sessionStorage.removeItem(key); sent = false; });
   t.addEventListener('keydown', e => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing && e.keyCode !== 229 && !matchMedia('(pointer: coarse)').matches) { e.preventDefault(); if (t.value.trim()) t.form.requestSubmit($('.pri', t.form)); } });
 }
 
@@ -262,7 +266,9 @@ document.addEventListener('click', async e => {
   try {
     const now = await ask(f, b);
     for (const el of $$(KEPT, f)) if (el.value) now.elements[el.name]?.replaceWith(el);
-    f.replaceWith(now); wire(now); $('[autofocus]', now)?.focus();
+    const to = $('[autofocus]', now);
+    to?.removeAttribute('autofocus'); // which browsers refuse for parts
+    f.replaceWith(now); wire(now); to?.focus();
   } catch { f.inert = false; b.dataset.plainly = ''; b.click(); }
 });
 document.addEventListener('input', e => { const f = e.target.closest('form[data-args]'); if (f) preview(f); });
