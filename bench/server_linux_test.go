@@ -36,16 +36,16 @@ type served struct {
 
 const serverTenants = 60
 
-func tokenOf(tenant int) string { return fmt.Sprintf("the-token-of-tenant-%d", tenant) }
+func passwordOf(tenant int) string { return fmt.Sprintf("the-password-of-tenant-%d", tenant) }
 
 // serve starts the server and ends it with the benchmark.
 func serve(b *testing.B) *served {
 	b.Helper()
 	dir := b.TempDir()
-	program, config, tenants := testutil.Build(b, "examples/server"), filepath.Join(dir, "config.json"), map[string]string{}
+	program, config, users := testutil.Build(b, "examples/server"), filepath.Join(dir, "config.json"), map[string]any{}
 	for i := range serverTenants {
 		name := fmt.Sprint("tenant-", i)
-		tenants[name] = tokenOf(i)
+		users[name] = map[string]any{"tenant": name, "role": "run", "password": passwordOf(i)}
 		project := filepath.Join(dir, "data", "tenants", name)
 		writeTool(b, project, "wait.star", waitTool)
 		for k := range 5 {
@@ -53,7 +53,7 @@ func serve(b *testing.B) *served {
 			writeTool(b, project, tool+".star", fmt.Sprintf(echoTool, tool))
 		}
 	}
-	text, err := json.Marshal(map[string]any{"addr": "127.0.0.1:0", "data": filepath.Join(dir, "data"), "tenants": tenants})
+	text, err := json.Marshal(map[string]any{"addr": "127.0.0.1:0", "data": filepath.Join(dir, "data"), "users": users, "rate": 1_000_000})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -86,12 +86,12 @@ func serve(b *testing.B) *served {
 }
 
 // call calls a tool of a tenant.
-func (s *served) call(tenant int, tool, body string) error {
-	r, err := http.NewRequest("POST", fmt.Sprintf("%s/tenants/tenant-%d/tools/%s", s.url, tenant, tool), strings.NewReader(body))
+func (s *served) call(tenant int, tool, args string) error {
+	r, err := http.NewRequest("POST", s.url+"/v1/tools/"+tool+"/call", strings.NewReader(`{"args": `+args+`}`))
 	if err != nil {
 		return err
 	}
-	r.Header.Set("Authorization", "Bearer "+tokenOf(tenant))
+	r.SetBasicAuth(fmt.Sprint("tenant-", tenant), passwordOf(tenant))
 	answer, err := s.client.Do(r)
 	if err != nil {
 		return err

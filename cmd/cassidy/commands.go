@@ -20,6 +20,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/runs"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/scaffold"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/secret"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/serve"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/setup"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/skill"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/test"
@@ -32,7 +33,7 @@ func commands() []func(*app.App) *cli.Command {
 	return []func(*app.App) *cli.Command{
 		demo.Command, setup.Command, scaffold.Command, agents.TaskCommand, chat.Command, runs.RunCommand, tool.Command, check.Command, check.Format, test.Command, repl.Command, skill.Command,
 		agents.AgentsCommand, trust.Command, trust.LockCommand, lsp.Command, mcp.Command,
-		runs.Command, eval.DecisionCommand, eval.Command, eval.FormatTest, agents.ModelsCommand, config.Command, secret.Command, completion.Command, completion.Man, completion.Words, doctor.Command, versionCommand,
+		runs.Command, serve.Command, serve.WorkerCommand, eval.DecisionCommand, eval.Command, eval.FormatTest, agents.ModelsCommand, config.Command, secret.Command, completion.Command, completion.Man, completion.Words, doctor.Command, versionCommand,
 	}
 }
 

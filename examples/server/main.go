@@ -1,11 +1,12 @@
-// Server offers the tools of several tenants over HTTP, and sessions with a model that uses
-// them. What is recorded waits for an approval that another request gives, and survives a
-// restart. Run it from the root of the module:
+// Server offers the tools of several tenants to their users: each tenant has the pages and the API of cassidy serve,
+// behind the sign-in of this program, and sessions with a model that uses the tools. Run it from the root of the
+// module:
 //
-//	echo '{"addr": "localhost:8080", "data": "/tmp/data", "tenants": {"acme": "some-secret-token"}}' > /tmp/config.json
+//	echo '{"addr": "localhost:8080", "data": "/tmp/data", "users": {
+//		"ann": {"tenant": "acme", "role": "approve", "password": "a-long-random-text"}}}' > /tmp/config.json
 //	go run ./examples/server /tmp/config.json
-//	curl -H 'Authorization: Bearer some-secret-token' -H 'Idempotency-Key: first' \
-//		-d '{"filepath": "hello.txt", "content": "hi"}' localhost:8080/tenants/acme/tools/write_file
+//	curl -u ann:a-long-random-text -H 'Idempotency-Key: first' \
+//		-d '{"args": {"filepath": "hello.txt", "content": "hi"}}' localhost:8080/v1/tools/write_file/call
 //
 // The tools of a tenant are in DATA/tenants/NAME/.cassidy/tools, and act on
 // DATA/tenants/NAME/files. docs/embedding.md explains each part.
@@ -15,7 +16,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"expvar"
 	"fmt"
 	"log/slog"
 	"net"
@@ -30,6 +30,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/model/openai"
+	"github.com/cassidy-run/cassidy/runtime/serve"
 	"github.com/cassidy-run/cassidy/sandbox"
 	"github.com/cassidy-run/cassidy/stdlib"
 )
@@ -50,18 +51,26 @@ func main() {
 
 // A config is the file with which the server is started.
 type config struct {
-	Addr     string
-	Data     string            // the folder of tenants and runs
-	Tenants  map[string]string // the token of each, by names that can be those of folders
-	Operator string            // the token for /metrics
-	Model    *openai.Options   // the model of sessions
-	Workers  cassidy.Workers
+	Addr    string
+	Hosts   []string           // the names of the server besides localhost
+	Data    string             // the folder of tenants and runs
+	Users   map[string]account // by names
+	Rate    int                // requests of a user in a second; 0 means 100
+	Model   *openai.Options    // the model of sessions
+	Workers cassidy.Workers
+}
+
+// An account is how somebody signs in, and what for.
+type account struct {
+	Password string // long and random, since nothing limits how often somebody tries
+	Tenant   string // a name that can be that of a folder
+	Role     string // view, run, approve or admin
 }
 
 // run serves until ctx ends, and then waits for calls in progress for some time.
 func run(ctx context.Context, args []string) error {
 	if len(args) != 1 {
-		return errors.New("usage: server CONFIG.yaml")
+		return errors.New("usage: server CONFIG.json")
 	}
 	text, err := os.ReadFile(args[0])
 	if err != nil {
@@ -80,8 +89,8 @@ func run(ctx context.Context, args []string) error {
 		return errors.Join(err, s.close(ctx))
 	}
 	fmt.Println("listening on", listener.Addr())
-	for _, h := range s.hosts {
-		go h.ResumeDue(ctx, 5*time.Second) // runs with a new answer, after a sleep, or of a dead process
+	for _, t := range s.tenants {
+		go t.Run(ctx) // the runs that begin, have a new answer, slept, or lost their process
 	}
 	web := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	failed := make(chan error, 1)
@@ -95,19 +104,25 @@ func run(ctx context.Context, args []string) error {
 	return errors.Join(err, s.close(ending), web.Shutdown(ending))
 }
 
-// A server has one runtime, whose workers and store all tenants share, and one host for
-// each tenant.
+// A server has one runtime, whose workers and store all tenants share.
 type server struct {
 	config
 	runtime *cassidy.Runtime
 	store   *sqlite.Store
-	hosts   map[string]*cassidy.Host // by tenants
+	log     *slog.Logger
 	agents  agent.Options
-	metrics expvar.Map // by the names of Prometheus
+	tenants map[string]*tenant
+}
+
+// A tenant has a host, and a server for its users.
+type tenant struct {
+	*serve.Server
+	name string
+	host *cassidy.Host
 }
 
 func newServer(c config) (s *server, err error) {
-	s = &server{config: c, hosts: map[string]*cassidy.Host{}, agents: agent.Options{Policy: "chat"}}
+	s = &server{config: c, tenants: map[string]*tenant{}, agents: agent.Options{Policy: "chat"}}
 	if c.Model != nil {
 		if s.agents.Model, err = openai.New(c.Model); err != nil {
 			return nil, err
@@ -116,58 +131,70 @@ func newServer(c config) (s *server, err error) {
 	if s.store, err = sqlite.Open(filepath.Join(c.Data, "runs")); err != nil {
 		return nil, err
 	}
-	if s.runtime, err = cassidy.New(&cassidy.RuntimeOptions{Store: s.store, Workers: c.Workers, Logger: slog.Default()}); err != nil {
+	s.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})) // not each run
+	if s.runtime, err = cassidy.New(&cassidy.RuntimeOptions{Store: s.store, Workers: c.Workers, Logger: s.log}); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
-	for tenant := range c.Tenants {
-		if s.hosts[tenant], err = s.open(tenant); err != nil {
-			return nil, errors.Join(err, s.close(context.Background()))
+	for name, a := range c.Users {
+		if _, err = serve.RoleNamed(a.Role); err == nil && s.tenants[a.Tenant] == nil {
+			s.tenants[a.Tenant], err = s.open(a.Tenant)
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("the user %s: %w", name, err), s.close(context.Background()))
 		}
 	}
 	return s, nil
 }
 
-// open opens the host of a tenant, which starts no process.
-func (s *server) open(tenant string) (*cassidy.Host, error) {
-	project := filepath.Join(s.Data, "tenants", tenant)
+// open opens a tenant, which starts no process.
+func (s *server) open(name string) (*tenant, error) {
+	project := filepath.Join(s.Data, "tenants", name)
 	files := filepath.Join(project, "files") // separate from the tools, so that no tool can change them
 	if err := os.MkdirAll(files, 0o700); err != nil {
 		return nil, err
 	}
-	// Without an Approver, what needs an approval parks a recorded call, and is denied in others.
+	// Without an Approver, what needs an approval waits until a user of the tenant has answered.
 	h, err := s.runtime.Open(cassidy.Dir(project), &cassidy.Options{
-		Tenant: tenant, Dir: files,
+		Tenant: name, Dir: files,
 		TrustSource: true, // whoever installs tools for a tenant has reviewed them
-		Middleware:  []cassidy.Middleware{s.count(tenant)},
 	})
 	if err != nil {
 		return nil, err
 	}
 	// Turns of sessions of an earlier process continue with these options.
 	err = agent.RegisterKinds(h, func(context.Context, agent.Settings) (*agent.Options, error) { return &s.agents, nil })
-	return h, err
-}
-
-// close waits for calls until ctx ends, and then interrupts them: the next process
-// resumes those that are recorded. It ends the streams of events.
-func (s *server) close(ctx context.Context) error {
-	return errors.Join(s.runtime.Shutdown(ctx), s.store.Close())
-}
-
-// count returns a middleware that counts the calls of a tenant, also those that tools
-// and models make, and the time that they take.
-func (s *server) count(tenant string) cassidy.Middleware {
-	return func(next cassidy.CallFunc) cassidy.CallFunc {
-		return func(ctx context.Context, c *cassidy.Call) (cassidy.Result, error) {
-			start, tool := time.Now(), c.Tool
-			result, err := next(ctx, c)
-			if errors.Is(err, cassidy.ErrNotFound) {
-				tool = "" // clients must not create series
+	if err != nil {
+		return nil, err
+	}
+	t := &tenant{name: name, host: h}
+	t.Server, err = serve.New(&serve.Options{
+		Projects: []*serve.Project{{Name: name, Host: h, Agent: s.agent(h)}},
+		Identify: func(r *http.Request) (*serve.User, error) {
+			if user, of := s.user(r); of == t {
+				return user, nil
 			}
-			labels := fmt.Sprintf("{tenant=%q,tool=%q,error=%q}", tenant, tool, result.ErrorType)
-			s.metrics.Add("cassidy_calls_total"+labels, 1)
-			s.metrics.AddFloat("cassidy_call_seconds_total"+labels, time.Since(start).Seconds())
-			return result, err
+			return nil, nil
+		},
+		Hosts: s.Hosts, Rate: s.Rate, Logger: s.log,
+	})
+	return t, err
+}
+
+// agent returns a function that opens the agent of chats; without a model there are none.
+func (s *server) agent(h *cassidy.Host) func(context.Context, string) (*agent.Agent, error) {
+	if s.Model == nil {
+		return nil
+	}
+	return func(context.Context, string) (*agent.Agent, error) { return agent.New(h, &s.agents) }
+}
+
+// close has the servers drain, and waits for calls until ctx ends. What is left is interrupted: the next process
+// continues it.
+func (s *server) close(ctx context.Context) (err error) {
+	for _, t := range s.tenants {
+		if t != nil {
+			err = errors.Join(err, t.Shutdown(ctx))
 		}
 	}
+	return errors.Join(err, s.runtime.Shutdown(ctx), s.store.Close())
 }

@@ -52,14 +52,14 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	config := testConfig(testData(t))
 	config.Model = &openai.Options{Model: "stand-in", BaseURL: modelServer(t)}
-	_, c := serve(t, config)
-	o := client{t, c.url, "other", other}
+	_, c := open(t, config)
+	o := c.as("oz")
 	for _, test := range []struct {
 		client
 		session, want string
 	}{{c, "s", "read 1 messages"}, {c, "s", "read 3 messages"}, {c, "t", "read 1 messages"}, {o, "s", "read 1 messages"}} {
 		if got := test.says(test.session, "hi"); got != test.want {
-			t.Errorf("session %s of %s: %q, want %q", test.session, test.tenant, got, test.want)
+			t.Errorf("session %s of %s: %q, want %q", test.session, test.user, got, test.want)
 		}
 	}
 	if text := c.do("POST", "/sessions/s", "", `{"text": " "}`, http.StatusBadRequest); !strings.Contains(text, "empty") {

@@ -163,6 +163,9 @@ func (l *listing) find(ctx context.Context) (runs []found, next string, err erro
 func (l *listing) of(ctx context.Context, p *project) (list []found, last string, err error) {
 	f := l.filter
 	f.Project, f.Before = p.op.Project(), l.after[p.Name]
+	if l.q == "" && l.until.IsZero() {
+		f.Limit = l.limit + 1
+	}
 	read := 0
 	for run, err := range p.Host.Runs(ctx, f) {
 		switch {

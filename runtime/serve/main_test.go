@@ -211,6 +211,9 @@ func (r *rig) send(a ask) *http.Response {
 	if a.token != "" {
 		q.Header.Set("Authorization", "Bearer "+a.token)
 	}
+	if a.body != "" {
+		q.Header.Set("Content-Type", "application/json")
+	}
 	for _, h := range a.header {
 		if q.Header.Set(h[0], h[1]); h[0] == "Host" {
 			q.Host = h[1]

@@ -106,10 +106,11 @@ func (r *request) readAnswer() (a answer, err error) {
 	read(func() (err error) { a.Args, err = typed[*value.Dict](body, "args"); return err })
 	read(func() (err error) { a.seen, err = typed[string](body, "seen"); return err })
 	read(func() (err error) { a.rev, err = typed[int64](body, "rev"); return err })
-	if err == nil && !body.Has("yes") && !body.Has("value") && !body.Has("done") {
+	yes, _ := body.Get("yes")
+	a.Value, _ = body.Get("value")
+	if err == nil && yes == nil && a.Value == nil && !a.Done { // null is not no
 		err = value.Errorf(value.Invalid, "the answer is missing").WithHint(`send {"yes": true}, {"yes": false}, {"value": …} or {"done": true}`)
 	}
-	a.Value, _ = body.Get("value")
 	return a, err
 }
 

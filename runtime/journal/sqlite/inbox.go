@@ -132,8 +132,8 @@ func (s *Store) inbox(ctx context.Context, num, after int64) (list []journal.Mes
 	return nil, journal.ErrNumNotFound(num)
 }
 
-func readInbox(ctx context.Context, tx *sql.Tx, num, after int64) (list []journal.Message, err error) {
-	rows, err := tx.QueryContext(ctx, "SELECT seq, kind, key, body FROM inbox WHERE num = ? AND seq > ? AND takes IS NULL ORDER BY seq", num, after)
+func readInbox(ctx context.Context, q querier, num, after int64) (list []journal.Message, err error) {
+	rows, err := q.QueryContext(ctx, "SELECT seq, kind, key, body FROM inbox WHERE num = ? AND seq > ? AND takes IS NULL ORDER BY seq", num, after)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ func (s *Store) List(ctx context.Context, f journal.Filter) iter.Seq2[journal.Ro
 	return func(yield func(journal.Row, error) bool) {
 		stopped := false
 		err := s.read(ctx, func(tx *sql.Tx) error {
-			l := &listing{ctx: ctx, tx: tx, filter: f}
+			l := &listing{ctx: ctx, s: s, tx: tx, filter: f}
 			return l.run(func(row journal.Row) bool {
 				stopped = !yield(row, nil)
 				return !stopped
@@ -72,6 +72,7 @@ func (s *Store) Tenants(ctx context.Context, states ...journal.State) (tenants [
 // A listing reads the rows that a filter selects.
 type listing struct {
 	ctx    context.Context
+	s      *Store
 	tx     *sql.Tx
 	filter journal.Filter
 }
@@ -80,11 +81,7 @@ type listing struct {
 // numbers first and then reads each row separately: a damaged row does not affect
 // others, and nothing large is sorted.
 func (l *listing) run(yield func(journal.Row) bool) error {
-	query := func(num int64) *sql.Row { return l.tx.QueryRowContext(l.ctx, rowQuery, num) }
-	if read, err := l.tx.PrepareContext(l.ctx, rowQuery); err == nil {
-		defer read.Close()
-		query = func(num int64) *sql.Row { return read.QueryRowContext(l.ctx, num) }
-	}
+	read := reading{l.s, l.tx}
 	list, damage := l.nums()
 	if damage != nil && (!isDamage(damage) || l.ctx.Err() != nil) {
 		return damage
@@ -95,7 +92,7 @@ func (l *listing) run(yield func(journal.Row) bool) error {
 	}
 	count := 0
 	for num := range nums {
-		row, err := readRowBy(l.ctx, l.tx, num, query(num))
+		row, err := readRowBy(l.ctx, l.tx, num, read.QueryRowContext(l.ctx, rowQuery, num))
 		switch {
 		case isDamage(err) && l.ctx.Err() == nil:
 			damage = err

@@ -37,7 +37,7 @@ func (s *Store) Find(ctx context.Context, tenant, id string) (row journal.Row, e
 		return row, journal.ErrNotFound(id)
 	}
 	err = s.read(ctx, func(tx *sql.Tx) error {
-		num, err := find(ctx, tx, tenant, id)
+		num, err := find(ctx, reading{s, tx}, tenant, id)
 		if err == nil {
 			row, err = s.readRow(ctx, tx, num)
 		}
@@ -52,9 +52,9 @@ func (s *Store) Find(ctx context.Context, tenant, id string) (row journal.Row, e
 
 // find returns the number of a run. It tries both tables, with and without their
 // indexes, since only some may be damaged.
-func find(ctx context.Context, tx *sql.Tx, tenant, id string) (int64, error) {
+func find(ctx context.Context, q querier, tenant, id string) (int64, error) {
 	try := func(from string) (num int64, err error) {
-		err = tx.QueryRowContext(ctx, "SELECT num FROM "+from+" WHERE tenant = ? AND id = ?", tenant, id).Scan(&num)
+		err = q.QueryRowContext(ctx, "SELECT num FROM "+from+" WHERE tenant = ? AND id = ?", tenant, id).Scan(&num)
 		if errors.Is(err, sql.ErrNoRows) {
 			err = journal.ErrNotFound(id)
 		}
@@ -95,7 +95,7 @@ const rowQuery = `SELECT r.num IS NOT NULL, h.num IS NOT NULL, r.tenant IS h.ten
 // read, it returns that part and an error for isDamage. The row has no Num if nothing
 // was read, and no Kind if its columns were not.
 func (s *Store) readRow(ctx context.Context, tx *sql.Tx, num int64) (journal.Row, error) {
-	return readRowBy(ctx, tx, num, tx.QueryRowContext(ctx, rowQuery, num))
+	return readRowBy(ctx, tx, num, reading{s, tx}.QueryRowContext(ctx, rowQuery, num))
 }
 
 // readRowBy is readRow with the result of rowQuery.
@@ -144,17 +144,17 @@ func (s *Store) Load(ctx context.Context, num int64) (st journal.Stored, err err
 		}
 		st.Row.Num, st.Row.First, st.Row.Last = num, nil, nil
 		var e error
-		st.Frames, e = readFrames(ctx, tx, num)
+		st.Frames, e = readFrames(ctx, reading{s, tx}, num)
 		err = errors.Join(err, e)
-		st.Inbox, e = readInbox(ctx, tx, num, 0)
+		st.Inbox, e = readInbox(ctx, reading{s, tx}, num, 0)
 		return errors.Join(err, e)
 	})
 	return st, err
 }
 
 // readFrames reads the frames of a run, as far as they can be read.
-func readFrames(ctx context.Context, tx *sql.Tx, num int64) (list [][]byte, err error) {
-	rows, err := tx.QueryContext(ctx, "SELECT body FROM frames WHERE at >= ? AND at <= ? ORDER BY at", frameAt(num, 0), frameAt(num, journal.MaxSeq))
+func readFrames(ctx context.Context, q querier, num int64) (list [][]byte, err error) {
+	rows, err := q.QueryContext(ctx, "SELECT body FROM frames WHERE at >= ? AND at <= ? ORDER BY at", frameAt(num, 0), frameAt(num, journal.MaxSeq))
 	if err != nil {
 		return nil, err
 	}

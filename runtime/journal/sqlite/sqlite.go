@@ -32,15 +32,16 @@ import (
 // A Store is a [journal.Store] in a folder. Its methods are safe for
 // concurrent use. Open makes one.
 type Store struct {
-	dir    string
-	db     *sql.DB
-	w      *writer // nil if nothing can be written
-	last   last
-	inUse  []inUse // the files that the writer has open
-	damage error   // why not everything can be read, or nil
-	sealed error   // why nothing can be written, or nil
-	blobs  blobs
-	copied *scratch.Dir // a copy of the database that is read, or nil
+	dir      string
+	db       *sql.DB
+	w        *writer  // nil if nothing can be written
+	prepared prepared // to read
+	last     last
+	inUse    []inUse // the files that the writer has open
+	damage   error   // why not everything can be read, or nil
+	sealed   error   // why nothing can be written, or nil
+	blobs    blobs
+	copied   *scratch.Dir // a copy of the database that is read, or nil
 
 	closed atomic.Bool
 	mu     sync.Mutex

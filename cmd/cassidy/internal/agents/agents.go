@@ -154,8 +154,10 @@ func New(a *app.App, h *host.Host, s *Setup) (*agent.Agent, error) {
 	o := s.Options
 	if s.current == nil {
 		s.current = &o
-		registerTools(a, h, s.current)
-		reportUnused(a, h)
+		if !s.shared {
+			registerTools(a, h, s.current)
+			reportUnused(a, h)
+		}
 	}
 	g, err := agent.New(h, &o)
 	if err == nil && len(o.Hooks) > 0 {

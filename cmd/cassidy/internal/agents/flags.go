@@ -62,6 +62,7 @@ type Setup struct {
 	// Word is the model that the flags, the agent file or the user have chosen; "" is that of the config.
 	Word string
 
+	shared  bool // the host executes several runs, and has the tools of [RegisterWithin]
 	chosen  choice
 	current *agent.Options // of the agents that the tool agent starts
 }

@@ -52,6 +52,7 @@ type App struct {
 	Person     *approve.Asker                   // asks the person at the terminal
 	Dir        string                           // the value of --dir
 	Records    bool                             // the runs of the command are recorded
+	Jobs       int                              // how many runs the command executes at the same time; 0 means that it is no worker
 	Replays    bool                             // the command replays a run: no model is asked
 	NoHooks    bool                             // agents run without hooks: the value of --no-hooks
 	Model      string                           // the model for scripts: the value of --model

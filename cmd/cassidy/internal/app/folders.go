@@ -50,8 +50,8 @@ func (f *Folders) inHome(name string) string {
 	return ""
 }
 
-// audit returns the file that records what was allowed and refused, or "".
-func (f *Folders) audit() string { return f.inHome("state/audit.jsonl") }
+// AuditFile returns the file that records what was allowed and refused, or "".
+func (f *Folders) AuditFile() string { return f.inHome("state/audit.jsonl") }
 
 // Cache returns the folder of the indexes, or "".
 func (f *Folders) Cache() string { return f.inHome("cache") }

@@ -61,7 +61,7 @@ func (a *App) OpenOn(r *cassidy.Runtime, bare bool) (h *host.Host, endServers fu
 	h, err = r.Open(src, &cassidy.Options{
 		Dir: root, WorkDir: dir, Home: a.Home(), Config: a.config, Cache: a.Cache(), Env: lookupEnv(a.Env), Secrets: a.inKeyring,
 		State: a.State(), TrustSource: a.trustOnce, Modules: []tool.Module{asked, mcp.Module()},
-		Approver: a.approver, Asker: a.asker, Audit: a.audit(), Watch: a.following(),
+		Approver: a.approver, Asker: a.asker, Audit: a.AuditFile(), Watch: a.following(),
 	})
 	if err != nil {
 		return nil, nil, err
@@ -85,9 +85,12 @@ func (a *App) OpenIn(r *cassidy.Runtime, o *cassidy.Options) (*host.Host, error)
 		return nil, err
 	}
 	o.Home, o.Config, o.Cache, o.State, o.TrustSource = a.Home(), a.config, a.Cache(), a.State(), a.trustOnce
-	o.Env, o.Secrets, o.Audit = lookupEnv(a.Env), a.inKeyring, a.audit()
+	o.Env, o.Secrets, o.Audit = lookupEnv(a.Env), a.inKeyring, a.AuditFile()
 	return r.Open(cassidy.Dir(cmp.Or(root, dir)), o)
 }
+
+// describers are the processes of a worker that read what files declare.
+const describers = 16
 
 // NewRuntime opens a runtime with the user's config, and with the store of runs if the
 // command records any.
@@ -103,6 +106,10 @@ func (a *App) NewRuntime() (*cassidy.Runtime, func() error, error) {
 		}
 	}
 	o := &cassidy.RuntimeOptions{Sandbox: mode, AllowUnconfined: !config.Sandbox.Confines(), Workers: cassidy.Workers{Program: a.Worker()}}
+	if a.Jobs > 0 { // each run holds a process for its script, also while it waits for an effect; and files are described
+		o.Workers.Max = a.Jobs + describers
+		o.Workers.PerTenant = o.Workers.Max
+	}
 	var store *sqlite.Store // opened when something is first recorded or read
 	closeStore := func() error {
 		if store == nil {

@@ -1,0 +1,190 @@
+// Package serve has the commands that execute the runs which others begin: cassidy worker and cassidy serve.
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/internal/project"
+	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/host/toolset"
+	"github.com/cassidy-run/cassidy/runtime/serve"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
+)
+
+// projects are hosts of one runtime, each on a folder.
+type projects struct {
+	app     *app.App
+	runtime *cassidy.Runtime
+	close   func() error // the runtime
+
+	mu      sync.Mutex
+	open    map[string]*opened // by the working folder
+	changed map[string]func()  // by the working folder: called after its files have changed
+}
+
+// An opened is a host on a folder.
+type opened struct {
+	app        *app.App // for this folder
+	host       *host.Host
+	root       string // of the project
+	endServers func()
+}
+
+// openProjects opens a runtime for so many runs at the same time. Call end when its runs have ended.
+func openProjects(a *app.App, jobs int) (*projects, error) {
+	a.Records, a.Jobs = true, jobs
+	r, closeRuntime, err := a.NewRuntime()
+	if err != nil {
+		return nil, err
+	}
+	return &projects{app: a, runtime: r, close: closeRuntime, open: map[string]*opened{}, changed: map[string]func(){}}, nil
+}
+
+// end closes the hosts, which interrupts the runs that are left.
+func (p *projects) end() error {
+	err := p.close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, o := range p.open {
+		o.endServers()
+	}
+	return err
+}
+
+// at returns the host on a folder, which it opens the first time.
+func (p *projects) at(dir string) (*opened, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if o := p.open[dir]; o != nil {
+		return o, nil
+	}
+	a := p.app.Fork(&app.World{In: strings.NewReader(""), Out: io.Discard, Err: p.app.Err, Env: p.app.Env, Keyring: p.app.Keyring})
+	a.Dir, a.Records = dir, true
+	a.Watch = func(wrong []*value.Error) {
+		a.ReportAll(wrong)
+		p.mu.Lock()
+		changed := p.changed[dir]
+		p.mu.Unlock()
+		if changed != nil {
+			changed()
+		}
+	}
+	root, err := a.Root()
+	if err != nil {
+		return nil, err
+	}
+	h, endServers, err := a.OpenOn(p.runtime, false)
+	if err != nil {
+		return nil, err
+	}
+	o := &opened{a, h, root, endServers}
+	agents.RegisterWithin(a, h)
+	if err := agent.RegisterKinds(h, agents.Opener(a, h, true, agent.Options{})); err != nil {
+		endServers()
+		return nil, errors.Join(err, h.Close())
+	}
+	p.open[dir] = o
+	return o, nil
+}
+
+// onChange has do called after the files of each project have changed.
+func (p *projects) onChange(do func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for dir := range p.open {
+		p.changed[dir] = do
+	}
+}
+
+// served returns the projects in folders, for a server.
+func (p *projects) served(dirs []string) (list []*serve.Project, err error) {
+	names := map[string]bool{}
+	for _, dir := range dirs {
+		if dir, err = filepath.Abs(cmp.Or(dir, ".")); err != nil {
+			return nil, err
+		}
+		o, err := p.at(dir)
+		if err != nil {
+			return nil, err
+		}
+		name := filepath.Base(o.root)
+		if names[name] {
+			return nil, value.Errorf(value.Invalid, "two projects are named %s", name).WithHint("serve them apart, or rename a folder")
+		}
+		names[name] = true
+		list = append(list, &serve.Project{Name: name, Host: o.host, Resume: p.resume, Workflows: o.workflows, Agent: o.agent})
+	}
+	return list, nil
+}
+
+// resume continues a run in the folder in which it began, as cassidy runs resume does.
+func (p *projects) resume(ctx context.Context, r host.Recorded) (tool.Result, error) {
+	o, err := p.at(cmp.Or(r.Options.Text(app.DirOption), r.Project))
+	if err != nil {
+		return tool.Fail(value.ErrorOf(err, value.Failed), tool.Usage{}), err
+	}
+	state := &app.RunState{}
+	ctx = app.WithRunState(ctx, state)
+	if r.Kind == host.WorkflowKind {
+		return o.resumeWorkflow(ctx, &r)
+	}
+	if s, err := agent.ReadSettings(r.Options); err == nil {
+		open := agents.Opener(o.app, o.host, true, agent.Options{})
+		state.Agent = func(ctx context.Context) (*agent.Options, error) { return open(ctx, s) }
+	}
+	return o.host.Resume(ctx, r.ID)
+}
+
+// resumeWorkflow continues the run of a workflow.
+func (o *opened) resumeWorkflow(ctx context.Context, r *host.Recorded) (tool.Result, error) {
+	p, err := host.ResumedWorkflow(&r.Run)
+	if err == nil {
+		err = agents.OfWorkflow(ctx, o.app, o.host, p.Options)
+	}
+	if err == nil {
+		ctx, _, err = agent.Metered(ctx, o.host, p, agent.Ceilings{})
+	}
+	var out tool.Outcome
+	if err == nil {
+		out, err = o.host.RunProgram(ctx, p)
+	}
+	if err != nil {
+		return tool.Fail(value.ErrorOf(err, value.Failed), out.Usage), err
+	}
+	return tool.Succeed(out), nil
+}
+
+// workflows returns the workflows of the project and of its user.
+func (o *opened) workflows(ctx context.Context) (list []host.Workflow, err error) {
+	all, _ := project.DescribedWorkflows(ctx, o.root, o.app.Scope(), o.host.Describe) // doctor reports what is broken
+	for i := range all {
+		w := host.Workflow{Tool: all[i].Tool.Tool, Declared: all[i].Declared}
+		if !all[i].Trusted {
+			w.State, w.Reason = toolset.Untrusted, all[i].Reason
+		} else if w.Script, err = all[i].Script(); err != nil {
+			return nil, err
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
+
+// agent returns an agent for chats: the one of an agent file, or for "" the default one.
+func (o *opened) agent(ctx context.Context, name string) (*agent.Agent, error) {
+	s, err := agents.Defaults(ctx, o.app, o.host, name)
+	if err != nil {
+		return nil, err
+	}
+	return agents.New(o.app, o.host, s)
+}
