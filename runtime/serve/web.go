@@ -20,7 +20,7 @@ const (
 
 // webRoutes are those of the pages.
 func (s *Server) webRoutes() []route {
-	return slices.Concat(s.frameRoutes(), s.runPageRoutes(), s.runRoutes(), s.questionRoutes())
+	return slices.Concat(s.frameRoutes(), s.runPageRoutes(), s.runRoutes(), s.actionRoutes(), s.valueRoutes(), s.questionRoutes())
 }
 
 // frameRoutes are those of what all pages need.
