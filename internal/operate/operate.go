@@ -88,6 +88,9 @@ type Host interface {
 	// scripts do something else in the steps that were reused. It returns the error with which the
 	// run ended, or nil if it did not.
 	EndFork(ctx context.Context, runID string, err error) error
+	// PlanUndo returns what UndoRun would do now, without doing any of it: Left are the steps that would be undone, and
+	// Lasting those that cannot be. It fails as UndoRun does before it begins.
+	PlanUndo(ctx context.Context, runID string) (*Undone, error)
 	// UndoRun undoes a run, or a part of it, the last step first. It restores the files that the run changed, unless
 	// they were changed since, and calls the undo of the tools that declare one; of nested calls
 	// only the outermost one is undone. The undo passes the gate, and is recorded as a run of the

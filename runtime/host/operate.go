@@ -175,6 +175,10 @@ func (h operated) NoteRead(ctx context.Context, runID string) error {
 
 func (h operated) Stick(ctx context.Context, runID string, why error) { h.stick(ctx, runID, why) }
 
+func (h operated) PlanUndo(ctx context.Context, runID string) (*operate.Undone, error) {
+	return h.planUndo(ctx, runID)
+}
+
 func (h operated) EndFork(ctx context.Context, runID string, err error) error {
 	return h.endFork(ctx, runID, err)
 }

@@ -29,6 +29,21 @@ func (h *Host) undo(ctx context.Context, u operate.Undo) (*operate.Undone, error
 	return un.out, err
 }
 
+// planUndo is [operate.Host.PlanUndo].
+func (h *Host) planUndo(ctx context.Context, runID string) (*operate.Undone, error) {
+	un, _, err := h.undoProgram(ctx, operate.Undo{Run: runID, Parks: true})
+	if err != nil {
+		return nil, err
+	}
+	defer un.past.release()
+	for _, s := range un.steps {
+		if !un.past.undone[s.At.String()] {
+			un.out.Left = append(un.out.Left, operate.UndoneStep{StepPath: s.At, What: s.What})
+		}
+	}
+	return un.out, nil
+}
+
 // undoProgram returns the program that undoes a run, which is held until the caller calls release of its past. The
 // program is nil if there is nothing to undo.
 func (h *Host) undoProgram(ctx context.Context, u operate.Undo) (un *undoing, p *Program, err error) {

@@ -215,55 +215,74 @@ func (r *request) showRun() error {
 
 // resumeRun has a run continued now, even if it is stuck or sleeps.
 func (r *request) resumeRun() error {
-	p, run, err := r.own()
+	_, run, err := r.resume()
 	if err != nil {
-		return err
-	}
-	if run.State.Ended() {
-		return value.Errorf(value.Conflict, "the run '%s' has ended: %s", run.ID, run.State)
-	}
-	p.jobs.want(run.ID)
-	if err := r.begun(p, Decision{Action: "resume", Run: run.ID}, nil); err != nil {
 		return err
 	}
 	return r.reply(http.StatusAccepted, value.NewDict("id", run.ID, "state", run.State.String()))
 }
 
+// resume has a run continued now.
+func (r *request) resume() (*project, *history.Run, error) {
+	p, run, err := r.own()
+	if err != nil {
+		return nil, nil, err
+	}
+	if run.State.Ended() {
+		return nil, nil, value.Errorf(value.Conflict, "the run '%s' has ended: %s", run.ID, run.State)
+	}
+	p.jobs.want(run.ID)
+	return p, run, r.begun(p, Decision{Action: "resume", Run: run.ID}, nil)
+}
+
 // cancelRun ends a run, or asks the process that executes it to do so.
 func (r *request) cancelRun() error {
+	now, err := r.cancel("")
+	if err != nil {
+		return err
+	}
+	if now.State.Ended() {
+		return r.reply(http.StatusOK, value.NewDict("id", now.ID, "state", now.State.String()))
+	}
+	return r.reply(http.StatusAccepted, value.NewDict("id", now.ID, "state", now.State.String(), "cancel_requested", true))
+}
+
+// cancel ends a run, or asks the process that executes it to do so, and returns the run as it is then.
+func (r *request) cancel(why string) (*history.Run, error) {
 	p, run, err := r.own()
 	if err == nil {
 		err = p.Host.Cancel(context.WithoutCancel(r.Context()), run.ID)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.decided(Decision{Action: "cancel", Project: p.Name, Run: run.ID})
+	p.inbox.changed(run.ID)
+	r.decided(Decision{Action: "cancel", Project: p.Name, Run: run.ID, Why: why})
 	_, now, err := r.run(run.ID)
-	if err != nil {
-		return err
-	}
-	if now.State.Ended() {
-		return r.reply(http.StatusOK, value.NewDict("id", run.ID, "state", now.State.String()))
-	}
-	return r.reply(http.StatusAccepted, value.NewDict("id", run.ID, "state", now.State.String(), "cancel_requested", true))
+	return now, err
 }
 
 // undoRun begins the undo of a run.
 func (r *request) undoRun() error {
-	p, run, err := r.own()
+	p, id, err := r.undo()
 	if err != nil {
-		return err
-	}
-	ctx, _, err := r.begins(p)
-	if err != nil {
-		return err
-	}
-	id, err := p.Host.BeginUndo(ctx, run.ID)
-	if err := r.begun(p, Decision{Action: "undo", Run: id, Of: run.ID}, err); err != nil {
 		return err
 	}
 	return r.created(p, id)
+}
+
+// undo begins the undo of a run, and returns its ID.
+func (r *request) undo() (*project, string, error) {
+	p, run, err := r.own()
+	if err != nil {
+		return nil, "", err
+	}
+	ctx, _, err := r.begins(p)
+	if err != nil {
+		return nil, "", err
+	}
+	id, err := p.Host.BeginUndo(ctx, run.ID)
+	return p, id, r.begun(p, Decision{Action: "undo", Run: id, Of: run.ID}, err)
 }
 
 // retryRun begins a run that does another one again from a step.
@@ -272,27 +291,33 @@ func (r *request) retryRun() error {
 	if err != nil {
 		return err
 	}
-	p, run, err := r.own()
+	p, id, err := r.retry(body.Text("from"))
 	if err != nil {
 		return err
 	}
+	return r.created(p, id)
+}
+
+// retry begins a run that does another one again from a step, or from the one that failed, and returns its ID.
+func (r *request) retry(from string) (*project, string, error) {
+	p, run, err := r.own()
+	if err != nil {
+		return nil, "", err
+	}
 	o := retry.Request{Run: run.ID}
-	if from := body.Text("from"); from != "" {
+	if from != "" {
 		if o.From, err = history.ParseStepPath(from); err != nil {
-			return err
+			return nil, "", err
 		}
 	}
 	ctx, id, err := r.begins(p)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	o.ID = id
 	if _, same, _ := r.run(id); same != nil && same.ForkedFrom == run.ID { // the same request came before
-		return r.created(p, id)
+		return p, id, nil
 	}
 	id, err = p.Host.Fork(ctx, o)
-	if err := r.begun(p, Decision{Action: "retry", Run: id, Of: run.ID}, err); err != nil {
-		return err
-	}
-	return r.created(p, id)
+	return p, id, r.begun(p, Decision{Action: "retry", Run: id, Of: run.ID}, err)
 }

@@ -38,7 +38,7 @@ func TestRoles(t *testing.T) {
 		for token, role := range map[string]Role{"": 0, "forged": 0, "vera": View, "rob": Run, "ann": Approve, "ada": Admin, "owner-token": Admin} {
 			status := r.send(ask{token: token, method: method, path: path}).StatusCode
 			signedOut, forbidden := status == http.StatusUnauthorized || status == http.StatusTooManyRequests, status == http.StatusForbidden
-			own := strings.Contains(path, "/runs/"+id+"/") && method == "POST" && role == Run                                               // it is the run of ada
+			own := strings.Contains(path, "/runs/"+id+"/") && (method == "POST" || rt.role == Run) && role == Run                           // it is the run of ada
 			own = own || role == View && method == "POST" && (strings.HasPrefix(path, "/tools/") || strings.HasPrefix(path, "/workflows/")) // who sees a form may fill it in
 			switch public := rt.role == 0; {
 			case path == "/login":

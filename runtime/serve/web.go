@@ -21,7 +21,7 @@ const (
 
 // webRoutes are those of the pages.
 func (s *Server) webRoutes() []route {
-	return slices.Concat(s.frameRoutes(), s.runPageRoutes(), s.runRoutes(), s.questionRoutes(),
+	return slices.Concat(s.frameRoutes(), s.runPageRoutes(), s.runRoutes(), s.actionRoutes(), s.valueRoutes(), s.questionRoutes(),
 		s.toolRoutes(), s.userRoutes(), s.chatRoutes(), s.agentRoutes())
 }
 

@@ -22,6 +22,7 @@ func (s *Server) questionRoutes() []route {
 	return []route{
 		{pattern: "GET /questions", role: View, page: true, serve: (*request).questionsPage},
 		{pattern: "GET /questions/{qid}", role: View, page: true, serve: (*request).questionPage},
+		{pattern: "GET /live/questions", role: View, page: true, stream: true, serve: (*request).liveQuestions},
 		{pattern: "POST /questions/{qid}", role: Approve, page: true, serve: (*request).answerPage},
 	}
 }
@@ -228,7 +229,7 @@ func (r *request) showQuestion(status int, v *page.Question, all bool) error {
 		v.Shorten()
 	}
 	f.Live = with("/live/questions", "q", v.ID)
-	f.Live = with(f.Live, "at", strconv.Itoa(v.Rev)+"-"+string(v.State))
+	f.Live = with(f.Live, "at", questionID(v))
 	return r.pageAs(status, "question-page", f, v)
 }
 
@@ -422,18 +423,7 @@ func (r *request) questionView(p *project, t *views.Trail, q *history.Asked) *pa
 		info = &found
 	}
 	v := views.Question(q, t.Run, info, t.Sources, r.zone())
-	switch {
-	case q.Answer != nil:
-		used := q.Sent == 0
-		v.State, v.Given = page.Answered, views.Given(q, r.user.Name, used, r.zone())
-		if used {
-			v.State = page.Used
-		}
-	case t.Run.State.Ended():
-		v.State = page.Withdrawn
-	case !q.Expires.IsZero() && !r.s.now().Before(q.Expires):
-		v.State = page.Expired
-	}
+	r.fillState(v, t.Run, q)
 	if q.Form != nil {
 		fields := &page.FormView{}
 		page.NewForm(q.Form, r.zone(), r.s.now()).Show(fields, nil)
@@ -441,6 +431,22 @@ func (r *request) questionView(p *project, t *views.Trail, q *history.Asked) *pa
 	}
 	r.fillRights(v, p, t.Run, q)
 	return v
+}
+
+// fillState fills in how far a question is.
+func (r *request) fillState(v *page.Question, run *history.Run, q *history.Asked) {
+	switch {
+	case q.Answer != nil:
+		used := q.Sent == 0
+		v.State, v.Given = page.Answered, views.Given(q, r.user.Name, used, r.zone())
+		if used {
+			v.State = page.Used
+		}
+	case run.State.Ended():
+		v.State = page.Withdrawn
+	case !q.Expires.IsZero() && !r.s.now().Before(q.Expires):
+		v.State = page.Expired
+	}
 }
 
 // fillRights fills in what the user may do about a question.

@@ -118,13 +118,17 @@ func (r *Run) Retry(from Path, key string) *Confirm {
 	return &c
 }
 
-// Undo returns the page before a run is undone: the changes that undoing makes, and what cannot be undone.
-func (r *Run) Undo(files []File, points []Point, key string) *Confirm {
+// Undo returns the page before a run is undone: how many steps that takes, the changes that it makes, and what cannot be
+// undone.
+func (r *Run) Undo(steps int, files []File, points []Point, key string) *Confirm {
 	c := r.confirm("Undo", key)
 	c.Heading, c.Lead = "Undo "+r.title()+"?", "Undoing restores what the run has changed, unless it was changed again since. It is a run of its own, and stays in the list."
 	c.Files, c.Points, c.Action, c.Danger, c.Back.Text = files, points, r.URL()+"/undo", true, "Keep everything"
 	c.Deed = "Undo: restore " + count(len(files), "file")
 	if len(files) == 0 {
+		c.Deed = "Undo " + count(steps, "step")
+	}
+	if steps == 0 {
 		c.NoWay = "There is nothing left to restore."
 	}
 	return &c

@@ -99,7 +99,7 @@ func runSamples() []sample {
 		{"confirm-result", "confirm", run, sampleFiles().GiveResult("{\"status\": 200,", "line 1, column 16: the text ends too early"), false},
 		{"confirm-args", "confirm", run, sampleFiles().ChangeArgs("{}", ""), false},
 		{"confirm-rule", "confirm", run, sampleFiles().AddRules([]string{"write_invoice: fs.write:ledger.csv"}, Files(sampleChanges()[1:])), false},
-		{"confirm-no-way", "confirm", run, sampleRun(Pane{}).Undo(nil, []Point{{Status{Failed, ""}, "The record of step 13.1 is damaged", ""}}, ""), false},
+		{"confirm-no-way", "confirm", run, sampleRun(Pane{}).Undo(0, nil, []Point{{Status{Failed, ""}, "The record of step 13.1 is damaged", ""}}, ""), false},
 	}
 	for _, s := range []struct {
 		name string
@@ -215,7 +215,7 @@ func sampleLong() *Run {
 }
 
 func sampleUndo() *Confirm {
-	c := sampleRun(Pane{}).Undo(Files(sampleChanges()), []Point{{Status{Done, "can be undone"}, "2 files are restored to what they were before the run", ""}, {Status{Failed, "cannot be undone"}, "1 request cannot be undone", "http.post orders.example.com (step 6)"}}, "k-2")
+	c := sampleRun(Pane{}).Undo(2, Files(sampleChanges()), []Point{{Status{Done, "can be undone"}, "2 files are restored to what they were before the run", ""}, {Status{Failed, "cannot be undone"}, "1 request cannot be undone", "http.post orders.example.com (step 6)"}}, "k-2")
 	c.Notes = []Note{{Tone: ToneWait, Text: "notes.md has changed since, and is left as it is."}}
 	return c
 }
