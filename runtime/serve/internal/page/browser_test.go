@@ -22,6 +22,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/cassidy-run/cassidy/internal/testutil"
 )
 
 var shots = flag.String("shots", "", "write pictures of the pages to this folder")
@@ -51,14 +53,18 @@ type screen struct {
 // screens are looked at in this order: each page is loaded for a light one.
 var screens = []screen{{1280, 860, "light"}, {1280, 860, "dark"}, {390, 844, "light"}, {390, 844, "dark"}}
 
-// checkBrowser checks pages on all screens.
+// checkBrowser checks pages: on all screens under make soak, and else at one width.
 func checkBrowser(t *testing.T, list []sample) {
 	t.Helper()
 	url := serveSamples(t, list)
 	b := openBrowser(t)
-	for _, s := range list {
+	for i, s := range list {
 		t.Run(s.name, func(t *testing.T) {
-			for _, on := range screens {
+			looked := screens
+			if wide := 2 * (i % 2); !testutil.Soak() { // every other page on a phone, the others on a desk
+				looked = screens[wide : wide+2]
+			}
+			for _, on := range looked {
 				b.check(t, url+"/sample/"+s.name, s.name, on)
 			}
 		})
