@@ -128,7 +128,8 @@ function count(data) {
 }
 // After a gap, the page is fetched again and merged: what has parts is compared part by part.
 async function resync() {
-  const d = await page(location.href);
+  let d;
+  try { d = await page(location.href); } catch { return; } // the bar says why, or the page is being left
   for (const el of $$('main [id]', d)) {
     const old = document.getElementById(el.id);
     if (!old) { if (el.dataset.into) put(el); continue; }
