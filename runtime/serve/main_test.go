@@ -27,7 +27,10 @@ import (
 	"github.com/cassidy-run/cassidy/stdlib"
 )
 
-func TestMain(m *testing.M) { testutil.Main(m) }
+func TestMain(m *testing.M) {
+	startUpstream()
+	testutil.Main(m)
+}
 
 // The tools of each project.
 var testTools = map[string]string{
@@ -208,6 +211,7 @@ func (r *rig) send(a ask) *http.Response {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	throughProxy(q, &a)
 	if a.token != "" {
 		q.Header.Set("Authorization", "Bearer "+a.token)
 	}
@@ -225,6 +229,7 @@ func (r *rig) send(a ask) *http.Response {
 		r.t.Fatalf("%s %s: %v", a.method, a.path, err)
 	}
 	r.t.Cleanup(func() { _ = response.Body.Close() })
+	checkViolations(r.t, &a, response)
 	return response
 }
 

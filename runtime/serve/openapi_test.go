@@ -95,7 +95,7 @@ func TestDescriptionIsComplete(t *testing.T) {
 	for pattern := range routes {
 		t.Errorf("%s is served, and not described", pattern)
 	}
-	if got := r.get("vera", "/openapi.json", http.StatusOK); !value.Equal(got, described()) {
+	if got := r.get("vera", "/openapi.json", http.StatusOK); !value.EqualJSON(got, described()) {
 		t.Error("the server has another description")
 	}
 }
