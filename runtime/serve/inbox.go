@@ -21,6 +21,19 @@ type inbox struct {
 	took    time.Duration       // to read them
 	reading bool                // somebody reads all of them
 	again   []string            // runs that changed meanwhile
+
+	changes map[string]time.Time // when runs changed here
+	before  time.Time            // when the others may have
+}
+
+// changedAt returns when this process last executed a run, or answered its questions.
+func (b *inbox) changedAt(run string) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if at, known := b.changes[run]; known {
+		return at
+	}
+	return b.before
 }
 
 // A waiting is a run with its open questions.
@@ -137,6 +150,10 @@ func (b *inbox) changed(run string) {
 	if b.dirty == nil {
 		b.dirty = map[string]bool{}
 	}
+	if len(b.changes) >= maxKept || b.changes == nil {
+		b.changes, b.before = map[string]time.Time{}, time.Now()
+	}
+	b.changes[run] = time.Now()
 	if b.dirty[run] = true; b.reading {
 		b.again = append(b.again, run)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/serve/internal/page"
-	"github.com/cassidy-run/cassidy/runtime/serve/internal/views"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -181,7 +180,7 @@ func New(o *Options) (*Server, error) {
 	if err != nil {
 		return nil, value.Errorf(value.Internal, "open a server: %w", err)
 	}
-	s.pages, s.summaries.kept = pages, map[summaryKey]*views.Summary{}
+	s.pages, s.summaries.kept = pages, map[summaryKey]keptSummary{}
 	s.board.begin()
 	s.handlers = s.handler()
 	return s, nil

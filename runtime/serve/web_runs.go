@@ -215,16 +215,25 @@ func (r *request) first(projects []*project) (*page.First, error) {
 	return v, nil
 }
 
-// summaries are those of the runs that have ended, which stay as they are.
+// summaries are those of the runs that have ended, which stay as they are, and of those that wait, for a moment.
 type summaries struct {
 	mu   sync.Mutex
-	kept map[summaryKey]*views.Summary
+	kept map[summaryKey]keptSummary
 }
+
+type keptSummary struct {
+	*views.Summary
+	at time.Time // when it was read
+}
+
+// waitTime is how long the summary of a run that waits is used, unless this process executes the run.
+const waitTime = 5 * time.Second
 
 type summaryKey struct {
 	project *project
 	run     string
 	ended   time.Time
+	state   history.State
 }
 
 // row returns a run as lists show it.
@@ -235,19 +244,20 @@ func (s *Server) row(ctx context.Context, p *project, run *history.Run, zone *ti
 
 // summary returns what lists say of a run.
 func (s *Server) summary(ctx context.Context, p *project, run *history.Run) *views.Summary {
-	key := summaryKey{p, run.ID, run.Ended}
+	key := summaryKey{p, run.ID, run.Ended, run.State}
 	s.summaries.mu.Lock()
 	kept := s.summaries.kept[key]
 	s.summaries.mu.Unlock()
-	if kept != nil {
-		return kept
+	if kept.Summary != nil && (run.State.Ended() || time.Since(kept.at) < waitTime && kept.at.After(p.inbox.changedAt(run.ID))) {
+		return kept.Summary
 	}
+	began := time.Now()
 	j, err := p.op.Journal()
 	if err != nil {
 		return &views.Summary{Why: value.ErrorOf(err, value.Failed).Message()}
 	}
 	made := views.Summarize(ctx, j, run)
-	if !run.State.Ended() || ctx.Err() != nil {
+	if run.State == history.Running || ctx.Err() != nil {
 		return made
 	}
 	s.summaries.mu.Lock()
@@ -255,7 +265,7 @@ func (s *Server) summary(ctx context.Context, p *project, run *history.Run) *vie
 	if len(s.summaries.kept) >= maxKept {
 		clear(s.summaries.kept)
 	}
-	s.summaries.kept[key] = made
+	s.summaries.kept[key] = keptSummary{made, began}
 	return made
 }
 
