@@ -19,92 +19,107 @@ const followEvery = 300 * time.Millisecond
 // A follower shows a run while it is executed.
 type follower struct {
 	*command
-	j     *history.Journal
-	shown map[string]bool // the steps that were shown, and the questions
+	read    func(ctx context.Context) (*describe.Record, error)
+	changed func(ctx context.Context, took time.Duration) error // waits until the record may have changed, whose reading took so long
+	shown   map[string]bool                                     // the steps that were shown, and the questions
+}
+
+// waitAWhile waits until a record in a journal is read again.
+func waitAWhile(ctx context.Context, took time.Duration) error {
+	select {
+	case <-time.After(max(followEvery, 10*took)):
+		return nil
+	case <-ctx.Done():
+		return value.AsError(context.Cause(ctx), value.Canceled)
+	}
 }
 
 // follow shows a run: each step once it has ended, and each question, until the run ends
 // or is found to have no process. With --json each step is a line, and the run is the last.
-func (c *command) follow(ctx context.Context, j *history.Journal, r *history.Run) error {
-	f := &follower{c, j, map[string]bool{}}
-	switch {
-	case c.JSON:
-	case ui.IsTerminal(c.Out):
-		v := c.view(r, nil)
-		v.PrintLines(append(v.head(agent.Usage{}, undosOf(ctx, j, r.ID), nil), ""))
-	default:
-		page{c.App}.head(r, agent.Usage{}, undosOf(ctx, j, r.ID), nil)
-	}
+func (f *follower) follow(ctx context.Context) error {
 	for died := false; ; {
 		began := time.Now()
-		now, err := j.Run(ctx, r.ID) // before its steps, to miss none
+		now, err := f.read(ctx) // the run before its steps, to miss none
 		if err != nil {
 			return err
 		}
-		damage, err := f.update(ctx, &now)
+		if f.shown == nil {
+			f.shown = map[string]bool{}
+			f.begin(now)
+		}
+		damage, err := f.update(now)
 		if err != nil {
 			return err
 		}
 		// A process ends its run a moment before it releases it, so one look is not enough.
-		wasDead := died
-		died = now.State == history.Running && !j.Held(r.ID)
-		if now.State.Ended() || now.State == history.Stuck || damage != nil || died && wasDead {
-			return f.end(&now, damage)
+		wasDead, state := died, now.Run.State
+		died = state == history.Running && !now.Live
+		if state.Ended() || state == history.Stuck || damage != nil || died && wasDead {
+			return f.end(now, damage)
 		}
-		select {
-		case <-time.After(max(followEvery, 10*time.Since(began))):
-		case <-ctx.Done():
-			return value.AsError(context.Cause(ctx), value.Canceled)
+		if err := f.changed(ctx, time.Since(began)); err != nil {
+			return err
 		}
+	}
+}
+
+// begin shows what the run is.
+func (f *follower) begin(r *describe.Record) {
+	switch {
+	case f.JSON:
+	case ui.IsTerminal(f.Out):
+		v := f.view(r.Run, nil)
+		v.PrintLines(append(v.head(agent.Usage{}, r.Undos(), nil), ""))
+	default:
+		page{f.App}.head(r.Run, agent.Usage{}, r.Undos(), nil)
 	}
 }
 
 // update shows what is new. It returns the damage of the record, or an error if nothing can
 // be read.
-func (f *follower) update(ctx context.Context, r *history.Run) (damage, err error) {
+func (f *follower) update(r *describe.Record) (damage, err error) {
+	ended := r.Run.State.Ended()
 	if f.JSON {
-		times := describe.TimesOf(ctx, f.j, r)
-		return describe.EachStep(ctx, f.j, r, func(e *history.Entry, damage error) {
-			if damage == nil && (!e.Settled.IsZero() || r.State.Ended()) && f.isNew(e.StepPath.String()) {
-				f.Print(ui.JSONText(describe.JSON(describe.StepDict(e, times))) + "\n")
+		return r.Each(func(e *history.Entry, damage error) {
+			if damage == nil && (!e.Settled.IsZero() || ended) && f.isNew(e.StepPath.String()) {
+				f.Print(ui.JSONText(describe.JSON(describe.StepDict(e, r.Times))) + "\n")
 			}
 		})
 	}
-	all, err := describe.StepsOf(ctx, f.j, r, nil)
+	steps, _, damage, err := f.steps(r)
 	if err != nil {
 		return nil, err
 	}
-	steps, w, damage := all.Steps, all.Wait, all.Damage
 	if ui.IsTerminal(f.Out) {
-		f.draw(r, steps, w)
+		f.draw(r, steps)
 		return damage, nil
 	}
 	p, width := page{f.App}, placeWidth(steps)
 	for i := range steps {
 		s := &steps[i]
 		open := s.Mark == describe.Waits || s.Mark == describe.Unknown
-		if (!open || r.State.Ended()) && f.isNew(s.StepPath.String()) && (!s.Internal || f.Verbose) {
+		if (!open || ended) && f.isNew(s.StepPath.String()) && (!s.Internal || f.Verbose) {
 			p.step(s, width)
 		}
 	}
-	if w != nil && !f.hasShown(w.Questions) && f.isNew(w.Todo()+w.Text()) {
+	if w := r.Wait; w != nil && !f.hasShown(w.Questions) && f.isNew(w.Todo()+w.Text()) {
 		p.wait(w)
 	}
 	return damage, nil
 }
 
 // draw draws what is new on a terminal.
-func (f *follower) draw(r *history.Run, steps []describe.Step, w *describe.Wait) {
-	v := f.view(r, w)
+func (f *follower) draw(r *describe.Record, steps []describe.Step) {
+	v := f.view(r.Run, r.Wait)
 	rows, _ := v.rowsOf(steps)
 	l := v.layout(rows)
 	for i := range rows {
 		open := rows[i].Mark == describe.Waits || rows[i].Mark == describe.Unknown
-		if (!open || r.State.Ended()) && f.isNew(rows[i].StepPath.String()) {
+		if (!open || r.Run.State.Ended()) && f.isNew(rows[i].StepPath.String()) {
 			v.PrintLines(v.step(&rows[i], l))
 		}
 	}
-	if w != nil && !f.hasShown(w.Questions) && f.isNew(w.Todo()+w.Text()) {
+	if w := r.Wait; w != nil && !f.hasShown(w.Questions) && f.isNew(w.Todo()+w.Text()) {
 		v.PrintLines(v.wait(nil))
 	}
 }
@@ -125,8 +140,9 @@ func (f *follower) isNew(what string) bool {
 }
 
 // end shows how the run has ended.
-func (f *follower) end(r *history.Run, damage error) error {
-	describe.MarkBroken(f.j, r)
+func (f *follower) end(now *describe.Record, damage error) error {
+	now.MarkBroken()
+	r := now.Run
 	if f.JSON {
 		f.Print(ui.JSONText(describe.JSON(r.Dict())) + "\n")
 		return reportDamage(f.App, damage)

@@ -69,20 +69,23 @@ func (c *command) list(ctx *cli.Context, j *history.Journal) error {
 		}
 		return reportDamage(c.App, err)
 	}
-	if len(runs) == 0 {
+	c.printList(ctx, runs, undone, func(r *history.Run) *describe.Wait { return describe.WaitOf(ctx.Context, j, r) })
+	return reportDamage(c.App, err)
+}
+
+// printList prints runs for a person.
+func (c *command) printList(ctx *cli.Context, runs []history.Run, undone map[string]bool, waits func(*history.Run) *describe.Wait) {
+	switch {
+	case len(runs) > 0 && ui.IsTerminal(c.Out):
+		page{c.App}.table(runs, undone, waits)
+	case len(runs) > 0:
+		page{c.App}.list(runs, undone, waits)
+	default:
 		c.Print("No runs found\n")
 		if ctx.NumFlags() == 0 && ctx.NArg() == 0 {
 			c.Note(`to create a run: cassidy task "TASK"`)
 		}
-		return nil
 	}
-	waits := func(r *history.Run) *describe.Wait { return describe.WaitOf(ctx.Context, j, r) }
-	if ui.IsTerminal(c.Out) {
-		page{c.App}.table(runs, undone, waits)
-	} else {
-		page{c.App}.list(runs, undone, waits)
-	}
-	return reportDamage(c.App, err)
 }
 
 // inProject returns whether a run is of the project in dir, which may be gone; "" is the

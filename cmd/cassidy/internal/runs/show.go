@@ -30,37 +30,77 @@ func showCommand(c *command) *cli.Command {
 }
 
 func (c *command) show(ctx *cli.Context, j *history.Journal, r *history.Run) error {
+	read := func(ctx context.Context) (*describe.Record, error) {
+		now, err := j.Run(ctx, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		shown := describe.RecordOf(ctx, j, &now)
+		shown.Undos = func() []string { return undosOf(ctx, j, r.ID) }
+		return shown, nil
+	}
+	return c.showRecord(ctx, &follower{command: c, read: read, changed: waitAWhile}, func() error { return c.showJSON(ctx.Context, j, r) })
+}
+
+// showRecord shows the run that f reads, as the flags say. printJSON prints it as JSON.
+func (c *command) showRecord(ctx *cli.Context, f *follower, printJSON func() error) error {
 	place := cmp.Or(ctx.String("step"), ctx.Args().Get(1))
-	switch one := ctx.IsSet("step") || ctx.NArg() > 1; {
+	one := ctx.IsSet("step") || ctx.NArg() > 1
+	switch {
 	case one && ctx.Bool("follow"):
 		return value.Errorf(value.Invalid, "--step and --follow are mutually exclusive").WithHint("use only one of --step and --follow")
-	case one:
-		return c.showStep(ctx.Context, j, r, place)
 	case ctx.Bool("follow"):
-		return c.follow(ctx.Context, j, r)
-	case c.JSON:
-		return c.showJSON(ctx.Context, j, r)
+		return f.follow(ctx.Context)
+	case c.JSON && !one:
+		return printJSON()
 	}
-	return c.showPage(ctx.Context, j, r)
+	r, err := f.read(ctx.Context)
+	switch {
+	case err != nil:
+		return err
+	case one:
+		return c.showStep(r, place)
+	}
+	return c.showPage(r)
+}
+
+// steps describes the steps of a run. damage is that of its record; err means that nothing can be read.
+func (c *command) steps(r *describe.Record) (steps []describe.Step, used agent.Usage, damage, err error) {
+	var tokens describe.Tokens
+	damage, err = r.Each(func(e *history.Entry, damage error) {
+		s := describe.Step{StepPath: e.StepPath, Mark: describe.Failed, What: "this step", Name: "this step", Result: "its record is damaged"}
+		if damage == nil {
+			used.Add(agent.StepUsage(e.Outcome.Value, e.Notes))
+			s = describe.StepOf(e, r.Run.State, r.Live, tokens.Count(e), r.Times)
+		}
+		// The outcome of a step that made calls is known from theirs.
+		if last := len(steps) - 1; last >= 0 && steps[last].Mark == describe.Unknown && describe.Inside(s.StepPath, steps[last].StepPath) {
+			steps[last].Mark, steps[last].Result = describe.Waits, ""
+		}
+		if sent := r.Wait.Sent(e.StepPath); len(sent) > 0 {
+			s.Below, s.Notes, s.Asks = append(s.Below, sent...), append(s.Notes, sent...), false
+		}
+		steps = append(steps, s)
+	})
+	return steps, used, damage, err
 }
 
 // showPage shows a run to a person.
-func (c *command) showPage(ctx context.Context, j *history.Journal, r *history.Run) error {
-	all, err := describe.StepsOf(ctx, j, r, nil)
+func (c *command) showPage(r *describe.Record) error {
+	steps, used, damage, err := c.steps(r)
 	if err != nil {
 		return err
 	}
-	steps, w, used, damage := all.Steps, all.Wait, all.Used, all.Damage
-	describe.MarkBroken(j, r)
-	if r.Damage == nil {
-		r.Damage = damage
+	r.MarkBroken()
+	if r.Run.Damage == nil {
+		r.Run.Damage = damage
 	}
 	if ui.IsTerminal(c.Out) {
-		c.draw(ctx, j, r, steps, w, used)
+		c.draw(r, steps, used)
 		return reportDamage(c.App, damage)
 	}
 	p := page{c.App}
-	p.head(r, used, undosOf(ctx, j, r.ID), describe.TimesOf(ctx, j, r))
+	p.head(r.Run, used, r.Undos(), r.Times)
 	hidden := 0
 	width := placeWidth(steps)
 	for i := range steps {
@@ -70,10 +110,10 @@ func (c *command) showPage(ctx context.Context, j *history.Journal, r *history.R
 		}
 		p.step(&steps[i], width)
 	}
-	if w != nil {
-		p.wait(w)
+	if r.Wait != nil {
+		p.wait(r.Wait)
 	}
-	p.todo(r)
+	p.todo(r.Run)
 	if hidden > 0 {
 		c.Note("%s hidden (use --verbose)", ui.Count(hidden, "internal step"))
 	}
@@ -81,12 +121,12 @@ func (c *command) showPage(ctx context.Context, j *history.Journal, r *history.R
 }
 
 // draw draws a run on a terminal.
-func (c *command) draw(ctx context.Context, j *history.Journal, r *history.Run, steps []describe.Step, w *describe.Wait, used agent.Usage) {
-	v := c.view(r, w)
+func (c *command) draw(r *describe.Record, steps []describe.Step, used agent.Usage) {
+	v := c.view(r.Run, r.Wait)
 	rows, hidden := v.rowsOf(steps)
-	lines := append(v.head(used, undosOf(ctx, j, r.ID), describe.TimesOf(ctx, j, r)), "")
+	lines := append(v.head(used, r.Undos(), r.Times), "")
 	lines = append(lines, v.steps(rows, hidden)...)
-	if w != nil {
+	if r.Wait != nil {
 		lines = append(lines, v.wait(rows)...)
 	}
 	if end := v.outcome(); len(end) > 0 {
@@ -96,31 +136,30 @@ func (c *command) draw(ctx context.Context, j *history.Journal, r *history.Run, 
 }
 
 // showStep shows everything that is recorded about a step.
-func (c *command) showStep(ctx context.Context, j *history.Journal, r *history.Run, place string) error {
+func (c *command) showStep(r *describe.Record, place string) error {
 	at, err := history.ParseStepPath(place)
 	if err != nil {
 		return err
 	}
-	var found bool
-	times := describe.TimesOf(ctx, j, r)
 	if ui.IsTerminal(c.Out) && !c.JSON {
-		return c.drawStep(ctx, j, r, at, times)
+		return c.drawStep(r, at)
 	}
-	damage, err := describe.EachStep(ctx, j, r, func(e *history.Entry, damage error) {
+	var found bool
+	damage, err := r.Each(func(e *history.Entry, damage error) {
 		if found = found || slices.Equal(e.StepPath, at); !slices.Equal(e.StepPath, at) || damage != nil {
 			return
 		}
 		if c.JSON {
-			c.Print(ui.JSONText(describe.JSON(describe.StepDict(e, times))) + "\n")
+			c.Print(ui.JSONText(describe.JSON(describe.StepDict(e, r.Times))) + "\n")
 		} else {
-			page{c.App}.fullStep(e, r.State, r.State == history.Running && j.Held(r.ID), times)
+			page{c.App}.fullStep(e, r.Run.State, r.Live, r.Times)
 		}
 	})
 	switch {
 	case err != nil:
 		return err
 	case !found && damage == nil:
-		return noStep(r, at)
+		return noStep(r.Run, at)
 	}
 	return reportDamage(c.App, damage)
 }
@@ -130,17 +169,16 @@ func noStep(r *history.Run, at tool.StepPath) error {
 }
 
 // drawStep draws a step of a run, or a call of a reply, on a terminal.
-func (c *command) drawStep(ctx context.Context, j *history.Journal, r *history.Run, at tool.StepPath, times *history.Times) error {
-	live := r.State == history.Running && j.Held(r.ID)
+func (c *command) drawStep(r *describe.Record, at tool.StepPath) error {
 	var found *history.Entry
 	var below []describe.Step
-	damage, err := describe.EachStep(ctx, j, r, func(e *history.Entry, damage error) {
+	damage, err := r.Each(func(e *history.Entry, damage error) {
 		switch {
 		case damage != nil:
 		case found == nil && slices.Equal(e.StepPath, at):
 			found = e
 		case describe.Inside(e.StepPath, at):
-			below = append(below, describe.StepOf(e, r.State, live, describe.Tokens{}, times))
+			below = append(below, describe.StepOf(e, r.Run.State, r.Live, describe.Tokens{}, r.Times))
 		case found == nil:
 			found = describe.CallOf(e, at)
 		}
@@ -149,10 +187,10 @@ func (c *command) drawStep(ctx context.Context, j *history.Journal, r *history.R
 	case err != nil:
 		return err
 	case found == nil && damage == nil:
-		return noStep(r, at)
+		return noStep(r.Run, at)
 	case found != nil:
-		v := c.view(r, nil)
-		s := describe.StepOf(found, r.State, live, describe.Tokens{}, times)
+		v := c.view(r.Run, nil)
+		s := describe.StepOf(found, r.Run.State, r.Live, describe.Tokens{}, r.Times)
 		if s.Mark == describe.Unknown && len(below) > 0 { // it is known from theirs
 			s.Mark, s.Result = describe.Waits, ""
 		}
