@@ -52,6 +52,9 @@ func Question(q *history.Asked) *value.Dict {
 	d := value.NewDict("id", q.ID, "place", q.StepPath.String(), "kind", string(q.Kind), "text", q.Text, "confirm", q.Kind != tool.QuestionAsk,
 		"asked", stamp(q.Asked), "data", questionData(q),
 		"review", review.Of(&q.Question, &review.About{}).Dict(), "answer", nil)
+	if q.Form != nil {
+		d.Put("form", q.Form)
+	}
 	if a := q.Answer; a != nil {
 		d.Put("answer", AnswerValue(q))
 		d.Put("answered", stamp(a.At))

@@ -17,6 +17,18 @@ type Times struct {
 	began, ended time.Time // of the run; an open one ends now
 	away         []span    // when no process executed it
 	asked        []question
+
+	run   Took
+	steps map[string]Took // by step paths; not nil: the times were measured elsewhere
+}
+
+// A Took is how long something worked and waited.
+type Took struct{ Worked, Waited time.Duration }
+
+// TimesFrom returns times that were measured elsewhere: that of a run, and those of its steps with an outcome, by
+// their step paths.
+func TimesFrom(run Took, steps map[string]Took) *Times {
+	return &Times{ended: now(), run: run, steps: steps}
 }
 
 // A span is a time from one moment to another.
@@ -67,13 +79,23 @@ func (j *Journal) Times(ctx context.Context, run string) (*Times, error) {
 }
 
 // Run returns how long the run worked and waited, until now if it has not ended.
-func (t *Times) Run() (worked, waited time.Duration) { return t.between(t.began, t.ended, nil) }
+func (t *Times) Run() (worked, waited time.Duration) {
+	if t.steps != nil {
+		return t.run.Worked, t.run.Waited
+	}
+	return t.between(t.began, t.ended, nil)
+}
 
 // Step returns how long a step worked and waited, until now if it has no outcome. Both are 0 for
 // one that has not begun.
 func (t *Times) Step(e *Entry) (worked, waited time.Duration) {
 	if e.Intended.IsZero() {
 		return 0, 0
+	}
+	if t != nil {
+		if took, measured := t.steps[e.StepPath.String()]; measured {
+			return took.Worked, took.Waited
+		}
 	}
 	to := e.Settled
 	switch {

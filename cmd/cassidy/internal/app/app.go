@@ -51,6 +51,7 @@ type App struct {
 	Keyring    *keyring.Keyring                 // of the system, or nil
 	Person     *approve.Asker                   // asks the person at the terminal
 	Dir        string                           // the value of --dir
+	Server     string                           // the address of the server that the command talks to, or ""
 	Records    bool                             // the runs of the command are recorded
 	Jobs       int                              // how many runs the command executes at the same time; 0 means that it is no worker
 	Replays    bool                             // the command replays a run: no model is asked
@@ -60,6 +61,7 @@ type App struct {
 	Watch      func([]*value.Error)             // gets the new errors after each change of files; nil: the host does not follow them
 	attached   atomic.Pointer[servers.Attached] // of the host that was opened last
 	config     string                           // the value of --config
+	offered    map[*cli.Command]bool            // the commands that can talk to a server
 	trustOnce  bool                             // everything in the project is trusted for this command
 	reported   *sync.Map                        // the paths of files that were reported as trusted for this command
 	sandbox    cassidy.Mode                     // where scripts run if the config does not name a mode
@@ -73,7 +75,7 @@ func Run(ctx context.Context, args []string, w *World, commands ...func(*App) *c
 	a := New(w)
 	root := newRoot(a, commands)
 	hideFalse(root.Flags)
-	a.prepare(root.Commands)
+	a.prepare(root.Commands, root.Name)
 	// This must be known even if the flags are wrong.
 	a.JSON = slices.Contains(args, "--json")
 	args, helpOf, err := reorder(root, args)
@@ -89,7 +91,7 @@ func Run(ctx context.Context, args []string, w *World, commands ...func(*App) *c
 
 // New returns an app without flags.
 func New(w *World) *App {
-	a := &App{Printer: ui.NewPrinter(w.Out, w.Err, w.Env), Folders: Folders{w.Env}, In: w.In, Interrupts: w.Interrupts, Keyring: w.Keyring, sandbox: w.Sandbox, reported: &sync.Map{}}
+	a := &App{Printer: ui.NewPrinter(w.Out, w.Err, w.Env), Folders: Folders{w.Env}, In: w.In, Interrupts: w.Interrupts, Keyring: w.Keyring, sandbox: w.Sandbox, reported: &sync.Map{}, offered: map[*cli.Command]bool{}}
 	a.Screen.Live = a.Live
 	a.Person = approve.New(a.Printer, w.In, &a.Screen)
 	return a
@@ -109,7 +111,7 @@ func newRoot(a *App, commands []func(*App) *cli.Command) *cli.App {
 	begin := ui.Map(firstCommands(), func(c [2]string) string { return c[0] })
 	root := &cli.App{
 		Name: "cassidy", Usage: "run tools for language models, in a sandbox",
-		UsageText: "cassidy [--dir DIR] [--json] [--quiet|--verbose] [--config FILE] [--trust-once] COMMAND …",
+		UsageText: "cassidy [--dir DIR | --server URL] [--json] [--quiet|--verbose] [--config FILE] [--trust-once] COMMAND …",
 		Description: "A tool is a script in .cassidy/tools that a model can call.\n" +
 			"Begin with:  " + strings.Join(begin, "  ·  ") + "  ·  cassidy setup",
 		Writer:          a.Out,
@@ -118,6 +120,7 @@ func newRoot(a *App, commands []func(*App) *cli.Command) *cli.App {
 		HideHelpCommand: true,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "dir", Usage: "work in `DIR` instead of the current folder", Destination: &a.Dir},
+			&cli.StringFlag{Name: serverFlag, Usage: "talk to the server at `URL`, see cassidy serve", DefaultText: "$" + serverVariable + ", if it is set", Destination: &a.Server},
 			&cli.BoolFlag{Name: "json", Usage: "print the result as JSON on standard output", Destination: &a.JSON},
 			&cli.BoolFlag{Name: "quiet", Usage: "print results and errors only", Destination: &a.Quiet},
 			&cli.BoolFlag{Name: "verbose", Usage: "print more details", Destination: &a.Verbose},

@@ -20,19 +20,26 @@ import (
 // prepare completes commands and their subcommands: wrong flags are errors of ours,
 // arguments are checked against ArgsUsage, and a command with subcommands and
 // without an Action needs one.
-func (a *App) prepare(commands []*cli.Command) {
+func (a *App) prepare(commands []*cli.Command, path string) {
 	for _, c := range commands {
 		hideFalse(c.Flags)
 		c.OnUsageError = usageError
+		path := path + " " + c.Name
 		if len(c.Subcommands) == 0 {
-			c.Before, c.HideHelpCommand = checkArgs, true // h and help can be the names of tools
+			c.HideHelpCommand = true // h and help can be the names of tools
+			c.Before = func(ctx *cli.Context) error {
+				if err := a.chooseServer(ctx, c, path); err != nil {
+					return err
+				}
+				return checkArgs(ctx)
+			}
 			continue
 		}
 		c.HideHelpCommand = true
 		if c.Action == nil {
 			c.Action, c.UsageText = a.NoCommand, "cassidy "+c.Name+" COMMAND …"
 		}
-		a.prepare(c.Subcommands)
+		a.prepare(c.Subcommands, path)
 	}
 }
 

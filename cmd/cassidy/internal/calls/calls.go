@@ -43,6 +43,18 @@ func Run(a *app.App, ctx *cli.Context, h *host.Host, call string, do func(ctx co
 	return result, err
 }
 
+// PrintCall prints the result of a call that a server has made, or its error. call is its text for --json, if it failed, or "".
+func PrintCall(a *app.App, call string, result tool.Result, err error) error {
+	switch {
+	case err != nil:
+		return failedWith(a, value.ErrorOf(err, value.Failed), call, result.Usage, nil)
+	case a.JSON:
+		printResult(a, result, func(*value.Dict) {})
+		return a.SaveResult(&result)
+	}
+	return a.PrintResult(&result)
+}
+
 // ResultFlags returns the flags of commands that print a result.
 func ResultFlags(a *app.App) []cli.Flag {
 	return []cli.Flag{

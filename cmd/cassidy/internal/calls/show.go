@@ -74,30 +74,32 @@ func share(p tool.Progress) string {
 // ShowRun shows the events of a run until stop is called: with lines on standard error,
 // or with --json as lines of JSON on standard output.
 func ShowRun(a *app.App, h *host.Host, run string, lines func(tool.Event)) (stop func()) {
+	return Follow(a, h, RunShower(a, run, lines))
+}
+
+// RunShower returns the function that ShowRun calls with each event.
+func RunShower(a *app.App, run string, lines func(tool.Event)) func(tool.Event) {
 	a.RunEnd = tool.Event{}
 	if !a.JSON {
-		show := lines
-		lines = func(e tool.Event) {
+		return func(e tool.Event) {
 			if _, ends := e.Data.(tool.RunEnd); ends && e.Call == run {
 				a.RunEnd = e
 			}
 			InProgress(a, e)
-			show(e)
-		}
-	} else {
-		lines = func(e tool.Event) {
-			if d, ends := e.Data.(tool.ToolCallEnd); ends && d.Err != nil {
-				d.Err = describe.ForUsers(d.Err)
-				e.Data = d
-			}
-			if _, ends := e.Data.(tool.RunEnd); ends && e.Call == run {
-				a.RunEnd = e // it is printed with the result, see PutEnd
-				return
-			}
-			_ = a.PrintLine(e) // all values in events have a JSON form
+			lines(e)
 		}
 	}
-	return Follow(a, h, lines)
+	return func(e tool.Event) {
+		if d, ends := e.Data.(tool.ToolCallEnd); ends && d.Err != nil {
+			d.Err = describe.ForUsers(d.Err)
+			e.Data = d
+		}
+		if _, ends := e.Data.(tool.RunEnd); ends && e.Call == run {
+			a.RunEnd = e // it is printed with the result, see PutEnd
+			return
+		}
+		_ = a.PrintLine(e) // all values in events have a JSON form
+	}
 }
 
 // PutEnd completes what is printed as the event of the end of a run: with the time and the

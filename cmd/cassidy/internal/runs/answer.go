@@ -73,7 +73,11 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 	if err != nil {
 		return "", err
 	}
-	r, q, err := askedQuestion(ctx.Context, j, rest)
+	words, err := readQuestion(rest)
+	if err != nil {
+		return "", err
+	}
+	r, q, err := askedQuestion(ctx.Context, j, words)
 	if err != nil {
 		return "", err
 	}
@@ -112,18 +116,25 @@ func (c *command) answer(ctx *cli.Context, j *history.Journal, resumes bool) (st
 		c.showNote(q)
 	}
 	q.Answer = &history.Answered{Answer: answer}
+	return r.ID, c.didAnswer(q, resumes, func() *value.Dict { return describe.Given(q) })
+}
+
+// didAnswer says what was answered, with --json as given returns it.
+func (c *command) didAnswer(q *history.Asked, resumes bool, given func() *value.Dict) error {
 	reply := cut(ui.VisibleLine(describe.AnswerText(q)), draw.MaxText)
 	about := cut(ui.VisibleLine(q.Text), draw.MaxText) // runs show has all of it
 	switch {
 	case resumes:
 		c.Did("answered %s: %s", ui.CutShown(describe.AnswerText(q), draw.MaxText), ui.CutShown(q.Text, draw.MaxText))
-		return r.ID, nil
+		return nil
 	case c.JSON:
-		return r.ID, c.PrintJSON(describe.Given(q))
+		return c.PrintJSON(given())
 	}
 	c.Say(draw.Done, "answered "+reply+": "+about)
-	c.Note("to continue: cassidy runs resume %s", r.ID)
-	return r.ID, nil
+	if c.Server == "" { // which continues it
+		c.Note("to continue: cassidy runs resume %s", q.Run)
+	}
+	return nil
 }
 
 // showNote prints a note that was approved by an answer in the command line, on standard error. The
@@ -159,25 +170,34 @@ func (c *command) byRule(ctx context.Context, q *history.Asked) (tool.Answer, er
 	return answer, err
 }
 
-// askedQuestion finds the question that words name: ID [STEP], where ID is the ID of a
-// run or of a question.
-func askedQuestion(ctx context.Context, j *history.Journal, words []string) (*history.Run, *history.Asked, error) {
-	id, step, n := words[0], "", 0
-	if strings.Contains(id, ":") {
-		run, at, number, err := history.ParseQuestionID(id)
-		if err != nil {
-			return nil, nil, err
+// A questionName names a question of a run.
+type questionName struct {
+	run, step string // "" is the only one that is open
+	n         int    // or 0
+}
+
+// readQuestion reads the words ID [STEP], where ID is the ID of a run or of a question.
+func readQuestion(words []string) (q questionName, err error) {
+	q.run = words[0]
+	var at tool.StepPath
+	if strings.Contains(q.run, ":") {
+		if q.run, at, q.n, err = history.ParseQuestionID(q.run); err != nil {
+			return q, err
 		}
-		id, step, n = run, at.String(), number
+		q.step = at.String()
 	}
 	if len(words) > 1 {
-		at, err := history.ParseStepPath(words[1])
-		if err != nil {
-			return nil, nil, err
+		if at, err = history.ParseStepPath(words[1]); err != nil {
+			return q, err
 		}
-		step = at.String()
+		q.step = at.String()
 	}
-	r, err := find(ctx, j, id)
+	return q, nil
+}
+
+// askedQuestion finds a question.
+func askedQuestion(ctx context.Context, j *history.Journal, name questionName) (*history.Run, *history.Asked, error) {
+	r, err := find(ctx, j, name.run)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -188,7 +208,7 @@ func askedQuestion(ctx context.Context, j *history.Journal, words []string) (*hi
 	if err != nil {
 		return nil, nil, err
 	}
-	q, err := chooseQuestion(r, open, step, n)
+	q, err := chooseQuestion(r, open, name.step, name.n)
 	return r, q, err
 }
 

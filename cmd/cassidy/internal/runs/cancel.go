@@ -22,16 +22,22 @@ func (c *command) cancel(ctx *cli.Context, j *history.Journal, r *history.Run) e
 	if err != nil {
 		return err
 	}
+	d := value.NewDict("id", r.ID, "state", history.Cancelled.String())
 	if !ended {
-		if c.JSON {
-			return c.PrintJSON(value.NewDict("id", r.ID, "state", r.State.String(), "cancel_requested", true))
-		}
-		c.Say(draw.Waits, r.ID+": its process was asked to stop")
-		return nil
+		d = value.NewDict("id", r.ID, "state", r.State.String(), "cancel_requested", true)
 	}
-	if c.JSON {
-		return c.PrintJSON(value.NewDict("id", r.ID, "state", history.Cancelled.String()))
+	return c.didCancel(d)
+}
+
+// didCancel prints that a run was cancelled, or that it will be.
+func (c *command) didCancel(d *value.Dict) error {
+	switch id := d.Text("id"); {
+	case c.JSON:
+		return c.PrintJSON(d)
+	case d.Bool("cancel_requested"):
+		c.Say(draw.Waits, id+": its process was asked to stop")
+	default:
+		c.Say(draw.Done, id+" cancelled")
 	}
-	c.Say(draw.Done, r.ID+" cancelled")
 	return nil
 }

@@ -33,15 +33,10 @@ func listCommand(c *command) *cli.Command {
 
 func (c *command) list(ctx *cli.Context, j *history.Journal) error {
 	filter := history.Filter{Kind: ctx.String("kind"), Limit: ctx.Int("limit")}
-	if filter.Kind != "" {
-		if err := app.CheckWord("kind", filter.Kind, kinds()...); err != nil {
-			return err
-		}
+	if err := checkListed(ctx); err != nil {
+		return err
 	}
 	if name := ctx.String("state"); name != "" {
-		if err := app.CheckWord("state", name, stateNames()...); err != nil {
-			return err
-		}
 		filter.States = []history.State{history.Running + history.State(slices.Index(stateNames(), name))}
 	}
 	in := func(*history.Run) bool { return true }
@@ -71,6 +66,19 @@ func (c *command) list(ctx *cli.Context, j *history.Journal) error {
 	}
 	c.printList(ctx, runs, undone, func(r *history.Run) *describe.Wait { return describe.WaitOf(ctx.Context, j, r) })
 	return reportDamage(c.App, err)
+}
+
+// checkListed checks the flags that select runs.
+func checkListed(ctx *cli.Context) error {
+	if kind := ctx.String("kind"); kind != "" {
+		if err := app.CheckWord("kind", kind, kinds()...); err != nil {
+			return err
+		}
+	}
+	if state := ctx.String("state"); state != "" {
+		return app.CheckWord("state", state, stateNames()...)
+	}
+	return nil
 }
 
 // printList prints runs for a person.

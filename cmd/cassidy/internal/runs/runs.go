@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/remote"
 )
 
 // A command is one run of a command of cassidy runs.
@@ -22,8 +23,16 @@ func Command(a *app.App) *cli.Command {
 			"The records are in ~/.cassidy/state/runs, or in $CASSIDY_HOME/state/runs if CASSIDY_HOME is set.\n" +
 			"Instead of an ID, you can pass its first characters if no other ID begins with them. The ID \"last\" is the newest run.",
 		Subcommands: []*cli.Command{
-			listCommand(c), showCommand(c), answerCommand(c, c.resume), resumeCommand(c), retryCommand(c), replayCommand(c), undoCommand(c),
-			verifyCommand(c), exportCommand(c), promoteCommand(c), cancelCommand(c), pruneCommand(c),
+			remote.Offer(a, listCommand(c), c.listOver, "limit", "kind", "state"),
+			remote.Offer(a, showCommand(c), c.showOver, "all", "step", "follow", "f"),
+			remote.Offer(a, answerCommand(c, c.resume), c.answerOver, "text", "why", "args", "result", "always", "resume"),
+			remote.Offer(a, resumeCommand(c), c.resumeOver),
+			remote.Offer(a, retryCommand(c), c.retryOver, "from"),
+			replayCommand(c),
+			remote.Offer(a, undoCommand(c), c.undoOver),
+			verifyCommand(c), exportCommand(c), promoteCommand(c),
+			remote.Offer(a, cancelCommand(c), c.cancelOver),
+			pruneCommand(c),
 		},
 	}
 }

@@ -50,12 +50,17 @@ func (c *command) undo(ctx *cli.Context, h *host.Host, u operate.Undo, to string
 	if out == nil || value.KindOf(err) == value.Parked {
 		return err
 	}
+	return c.printUndo(u.Run, out, err)
+}
+
+// printUndo prints the outcome of the undo of a run, and returns the error of the command.
+func (c *command) printUndo(run string, out *operate.Undone, err error) error {
 	if c.JSON {
-		if e := c.PrintJSON(undoneDict(u.Run, out, err)); e != nil {
+		if e := c.PrintJSON(undoneDict(run, out, err)); e != nil {
 			return e
 		}
 	} else {
-		printUndone(c.App, u.Run, out)
+		printUndone(c.App, run, out)
 	}
 	if err != nil {
 		failure := value.ErrorOf(err, value.Failed)

@@ -17,6 +17,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/calls"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/models"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/remote"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
 	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/internal/folder"
@@ -35,7 +36,7 @@ type workflowCommand struct{ *app.App }
 // RunCommand returns cassidy run.
 func RunCommand(a *app.App) *cli.Command {
 	c := &workflowCommand{a}
-	return &cli.Command{
+	return remote.Offer(a, &cli.Command{
 		Name: "run", Usage: "run a workflow: a script that calls tools and models", ArgsUsage: "[FILE.star|NAME [key=value …]]",
 		Description: "A workflow is a Starlark file with a function main. NAME runs the file .cassidy/workflows/NAME.star of the\n" +
 			"project, or your personal file in $CASSIDY_HOME/workflows (default: ~/.cassidy/workflows).\n" +
@@ -63,7 +64,7 @@ func RunCommand(a *app.App) *cli.Command {
 			}
 			return c.Recording(c.Parking(c.run))(ctx)
 		},
-	}
+	}, c.over, "input", "detach", "all", "wide", "out", remote.Project)
 }
 
 func (c *workflowCommand) run(ctx *cli.Context, h *host.Host) error {
@@ -187,17 +188,22 @@ func (c *workflowCommand) help(ctx *cli.Context, h *host.Host) error {
 	if word := ctx.Args().First(); strings.HasSuffix(word, ".star") {
 		info.Name = word
 	}
+	c.printHelp(&info, w.Declared)
+	return nil
+}
+
+// printHelp describes a workflow in full, which has declared its needs or not.
+func (c *workflowCommand) printHelp(info *toolset.Info, declared bool) {
 	p := calls.NewPage(c.App)
-	p.Call(&info, "cassidy run ")
+	p.Call(info, "cassidy run ")
 	p.Line("")
 	needs := "what the tools need that it calls"
-	if w.Declared {
-		needs = cmp.Or(ui.Join(w.Tool.Needs), calls.NoNeeds)
+	if declared {
+		needs = cmp.Or(ui.Join(info.Needs), calls.NoNeeds)
 	}
 	p.Fact("Needs", needs)
-	p.Fact("From", strings.TrimSpace(string(w.Location)+" "+w.Path))
+	p.Fact("From", strings.TrimSpace(string(info.Location)+" "+info.Path))
 	c.Print(p.String())
-	return nil
 }
 
 // infoOf returns a described workflow as a tool.
@@ -235,30 +241,42 @@ func workflowEnded(ctx context.Context, a *app.App, p *host.Program, out tool.Ou
 	if a.JSON {
 		printEnd(a, p, out, used, e)
 	}
-	result := tool.Succeed(out)
-	switch {
-	case e != nil:
+	if e != nil {
 		return calls.ReportEnd(a, e, p.ID)
-	case a.JSON:
+	}
+	return printOutcome(a, p.ID, out, used)
+}
+
+// printOutcome prints the result of a run; with --json, it was printed with its last event.
+func printOutcome(a *app.App, run string, out tool.Outcome, used agent.Usage) error {
+	result := tool.Succeed(out)
+	if a.JSON {
 		return a.SaveResult(&result)
 	}
 	calls.Gap(a)
-	err = a.PrintResult(&result)
-	calls.ReportUsed(a, p.ID, used.String())
+	err := a.PrintResult(&result)
+	calls.ReportUsed(a, run, used.String())
 	return err
 }
 
 // printEnd prints the last line of a workflow with --json.
 func printEnd(a *app.App, p *host.Program, out tool.Outcome, used agent.Usage, err *value.Error) {
+	reason := p.Reason(out.Value, nil)
+	if err != nil {
+		reason = p.Reason(nil, err)
+	}
+	printRunEnd(a, p.ID, p.Options.Text("workflow"), reason, out, used, err)
+}
+
+func printRunEnd(a *app.App, run, workflow, reason string, out tool.Outcome, used agent.Usage, err *value.Error) {
 	usage := used.Dict()
 	usage.Put("steps", out.Usage.Steps)
 	usage.Put("effects", int64(out.Usage.Effects))
 	usage.Put("wall_ms", float64(out.Usage.Wall.Microseconds())/1000)
-	d := value.NewDict("type", tool.Event{Data: tool.RunEnd{}}.Type(), "run", p.ID, "workflow", p.Options.Text("workflow"),
-		"reason", p.Reason(out.Value, nil), "result", out.Value, "success", err == nil,
+	d := value.NewDict("type", tool.Event{Data: tool.RunEnd{}}.Type(), "run", run, "workflow", workflow,
+		"reason", reason, "result", out.Value, "success", err == nil,
 		"usage", usage)
 	if err != nil {
-		d.Put("reason", p.Reason(nil, err))
 		d.Put("result", nil)
 		describe.PutError(d, err)
 	}
@@ -315,26 +333,38 @@ func (c *workflowCommand) list(ctx *cli.Context, h *host.Host) error {
 		return err
 	}
 	all, broken := project.DescribedWorkflows(ctx.Context, root, c.Scope(), h.Describe)
-	list, lines, width := value.List{}, [][2]string{}, 0
-	t := &draw.Table{Columns: []draw.Column{{Name: "WORKFLOW"}, {Name: "WHAT"}}, AllRows: true}
+	list := value.List{}
 	for i := range all {
-		w := &all[i]
-		info := infoOf(w)
-		summary, mark := w.Tool.Summary(), draw.None
-		if !w.Trusted {
-			mark = draw.Risk
-			summary = "[" + string(toolset.Untrusted) + ": " + w.Reason + "]"
-		}
+		info := infoOf(&all[i])
 		d := describe.Tool(&info)
-		d.Put("declared", w.Declared)
+		d.Put("declared", all[i].Declared)
 		list = append(list, d)
-		call := calls.Usage(&w.Tool.Tool)
-		t.Marks = append(t.Marks, mark)
-		t.Rows = append(t.Rows, []string{ui.VisibleLine(call), ui.VisibleLine(summary)})
-		lines, width = append(lines, [2]string{call, summary}), max(width, min(utf8.RuneCountInString(call), 40))
 	}
 	if c.JSON {
 		return c.PrintJSON(value.NewDict("workflows", list, "errors", describe.ErrorList(broken)))
+	}
+	c.printWorkflows(ui.Map(all, func(w project.Workflow) toolset.Info { return infoOf(&w) }), broken)
+	if len(all) == 0 {
+		c.Note("to add a workflow, write %s/workflows/NAME.star with def main(…); to run any file: cassidy run FILE.star", folder.Name)
+	}
+	return nil
+}
+
+// printWorkflows prints workflows for a person.
+func (c *workflowCommand) printWorkflows(all []toolset.Info, broken []*value.Error) {
+	lines, width := [][2]string{}, 0
+	t := &draw.Table{Columns: []draw.Column{{Name: "WORKFLOW"}, {Name: "WHAT"}}, AllRows: true}
+	for i := range all {
+		w := &all[i]
+		summary, mark := w.Summary(), draw.None
+		if w.State != toolset.Ready {
+			mark = draw.Risk
+			summary = "[" + string(w.State) + ": " + w.Reason + "]"
+		}
+		call := calls.Usage(&w.Tool)
+		t.Marks = append(t.Marks, mark)
+		t.Rows = append(t.Rows, []string{ui.VisibleLine(call), ui.VisibleLine(summary)})
+		lines, width = append(lines, [2]string{call, summary}), max(width, min(utf8.RuneCountInString(call), 40))
 	}
 	if ui.IsTerminal(c.Out) {
 		c.PrintTable(t)
@@ -346,7 +376,5 @@ func (c *workflowCommand) list(ctx *cli.Context, h *host.Host) error {
 	c.ReportAll(broken)
 	if len(all) == 0 {
 		c.Print("No workflows found\n")
-		c.Note("to add a workflow, write %s/workflows/NAME.star with def main(…); to run any file: cassidy run FILE.star", folder.Name)
 	}
-	return nil
 }

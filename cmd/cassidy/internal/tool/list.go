@@ -47,25 +47,34 @@ func (c *command) listTools(ctx *cli.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
-	group, available := ctx.String("group"), ctx.Bool("available")
-	tools = slices.DeleteFunc(tools, func(t toolset.Head) bool {
-		elsewhere := location != "all" && location != string(t.Location) && (location != "custom" || t.Location == tool.Builtin)
-		return elsewhere || group != "" && t.DisplayGroup() != group || available && t.State != toolset.Ready
-	})
-	if group != "" && len(tools) == 0 {
+	tools = slices.DeleteFunc(tools, func(t toolset.Head) bool { return !wanted(ctx, &t) })
+	if group := ctx.String("group"); group != "" && len(tools) == 0 {
 		c.Note("no tools found in group %q%s", group, value.DidYouMean(group, slices.Sorted(maps.Keys(groupsOf(h)))))
 	}
-	broken := h.Broken()
+	var list value.List
 	if c.JSON {
-		list := make(value.List, len(tools))
 		for i := range tools {
 			t, err := h.Tool(tools[i].Name)
 			if err != nil {
 				return err
 			}
-			list[i] = describe.Tool(&t)
+			list = append(list, describe.Tool(&t))
 		}
-		if err := c.PrintJSON(value.NewDict("tools", list, "errors", describe.ErrorList(broken))); err != nil {
+	}
+	return c.printTools(ctx, tools, list, h.Broken())
+}
+
+// wanted reports whether the flags select a tool.
+func wanted(ctx *cli.Context, t *toolset.Head) bool {
+	location, group := ctx.String("location"), ctx.String("group")
+	here := location == "all" || location == string(t.Location) || location == "custom" && t.Location != tool.Builtin
+	return here && (group == "" || t.DisplayGroup() == group) && (!ctx.Bool("available") || t.State == toolset.Ready)
+}
+
+// printTools prints a list of tools, with --json as list has it.
+func (c *command) printTools(ctx *cli.Context, tools []toolset.Head, list value.List, broken []*value.Error) error {
+	if c.JSON {
+		if err := c.PrintJSON(value.NewDict("tools", slices.Concat(value.List{}, list), "errors", describe.ErrorList(broken))); err != nil {
 			return err
 		}
 	} else {
@@ -73,7 +82,7 @@ func (c *command) listTools(ctx *cli.Context, h *host.Host) error {
 		c.ReportAll(broken)
 		calls.ReportUntrusted(c.App, tools)
 		if ui.IsTerminal(c.Err) || len(tools) == 0 {
-			c.listFooter(location, tools)
+			c.listFooter(ctx.String("location"), tools)
 		}
 	}
 	if ctx.Bool("strict") && len(broken) > 0 {

@@ -57,32 +57,36 @@ func (c *command) find(h *host.Host, name string) (toolset.Info, error) {
 func infoCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "info", Usage: "describe a tool briefly", ArgsUsage: "NAME",
-		Action: c.aboutTool(func(_ *cli.Context, t toolset.Info) error {
-			if c.JSON {
-				return c.PrintJSON(describe.Tool(&t))
-			}
-			p := calls.NewPage(c.App)
-			p.Head(&t)
-			p.Text("", ui.Printable(t.Summary()))
-			p.Facts(&t.Tool)
-			p.Params(&t.Tool, false)
-			c.Print(p.String())
-			return nil
-		}),
+		Action: c.aboutTool(c.printInfo),
 	}
+}
+
+func (c *command) printInfo(_ *cli.Context, t toolset.Info) error {
+	if c.JSON {
+		return c.PrintJSON(describe.Tool(&t))
+	}
+	p := calls.NewPage(c.App)
+	p.Head(&t)
+	p.Text("", ui.Printable(t.Summary()))
+	p.Facts(&t.Tool)
+	p.Params(&t.Tool, false)
+	c.Print(p.String())
+	return nil
 }
 
 func helpCommand(c *command) *cli.Command {
 	return &cli.Command{
 		Name: "help", Usage: "describe a tool in full", ArgsUsage: "NAME",
-		Action: c.aboutTool(func(_ *cli.Context, t toolset.Info) error {
-			if c.JSON {
-				return c.PrintJSON(describe.FullTool(&t))
-			}
-			c.Print(calls.HelpPage(c.App, &t))
-			return nil
-		}),
+		Action: c.aboutTool(c.printHelp),
 	}
+}
+
+func (c *command) printHelp(_ *cli.Context, t toolset.Info) error {
+	if c.JSON {
+		return c.PrintJSON(describe.FullTool(&t))
+	}
+	c.Print(calls.HelpPage(c.App, &t))
+	return nil
 }
 
 func schemaCommand(c *command) *cli.Command {
@@ -91,21 +95,23 @@ func schemaCommand(c *command) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "print the definition in `FORMAT`: json-schema, openai, anthropic or mcp", Value: string(tool.JSONSchema)},
 		},
-		Action: c.aboutTool(func(ctx *cli.Context, t toolset.Info) error {
-			d, err := t.Definition(tool.Format(ctx.String("format")))
-			if err != nil {
-				return err
-			}
-			if t.State == toolset.Untrusted {
-				c.Warn("the tool '%s' is untrusted: %s", t.Name, t.Reason)
-			}
-			if c.JSON {
-				return c.PrintJSON(d)
-			}
-			c.PrintIndented(d)
-			return nil
-		}),
+		Action: c.aboutTool(c.printSchema),
 	}
+}
+
+func (c *command) printSchema(ctx *cli.Context, t toolset.Info) error {
+	d, err := t.Definition(tool.Format(ctx.String("format")))
+	if err != nil {
+		return err
+	}
+	if t.State == toolset.Untrusted {
+		c.Warn("the tool '%s' is untrusted: %s", t.Name, t.Reason)
+	}
+	if c.JSON {
+		return c.PrintJSON(d)
+	}
+	c.PrintIndented(d)
+	return nil
 }
 
 func overheadCommand(c *command) *cli.Command {

@@ -5,6 +5,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/remote"
 )
 
 // selectionHelp explains the arguments that select tools.
@@ -20,8 +21,13 @@ func Command(a *app.App) *cli.Command {
 	return &cli.Command{
 		Name: "tool", Usage: "list, describe, run, write and check tools",
 		Subcommands: []*cli.Command{
-			listCommand(c), groupsCommand(c), infoCommand(c), helpCommand(c), schemaCommand(c),
-			runCommand(c), exampleCommand(c), newCommand(c), importCommand(c), validateCommand(c), overheadCommand(c),
+			remote.Offer(a, listCommand(c), c.listOver, "group", "location", "available", "strict", remote.Project),
+			groupsCommand(c),
+			remote.Offer(a, infoCommand(c), c.aboutOver(c.printInfo), remote.Project),
+			remote.Offer(a, helpCommand(c), c.aboutOver(c.printHelp), remote.Project),
+			remote.Offer(a, schemaCommand(c), c.aboutOver(c.printSchema), "format", remote.Project),
+			remote.Offer(a, runCommand(c), c.runOver, "input", "all", "wide", "out", remote.Project),
+			exampleCommand(c), newCommand(c), importCommand(c), validateCommand(c), overheadCommand(c),
 			refreshCommand(c),
 		},
 	}
