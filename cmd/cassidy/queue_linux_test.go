@@ -34,19 +34,25 @@ func newTeam(t *testing.T) *team {
 		"workflows/count.star": "def main(n: int) -> int:\n    \"Count.\"\n    for step in range(3):\n        tools.add(file = \"n%d\" % n, line = str(step))\n        time.sleep(0.02)\n    return n\n",
 		"workflows/ask.star":   "def main(name: str) -> str:\n    \"Greet somebody.\"\n    return \"hi \" + name if human.confirm(\"Greet %s?\" % name) else \"no\"\n",
 	} {
-		file := filepath.Join(m.dir, ".cassidy", name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		m.write(name, text)
 	}
 	if err := os.WriteFile(filepath.Join(m.home, "config.yaml"), []byte("allow: [fs.write]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	m.do("trust", "--yes")
 	return m
+}
+
+// write writes a file in the folder .cassidy.
+func (m *team) write(name, text string) {
+	m.t.Helper()
+	file := filepath.Join(m.dir, ".cassidy", name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		m.t.Fatal(err)
+	}
 }
 
 func (m *team) command(args ...string) *exec.Cmd {

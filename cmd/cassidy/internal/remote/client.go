@@ -205,7 +205,7 @@ func (c *Client) refusal(answer *http.Response, text []byte) error {
 	switch {
 	case status == http.StatusUnauthorized:
 		return value.Errorf(value.Denied, "the server %s does not accept the token", c.base).WithHint("export %s=…, with the token that cassidy serve user add has printed", tokenVariable)
-	case !known && status >= 500, d == nil || d.Len() == 0 && status != http.StatusNotFound:
+	case !known: // it is not of cassidy serve
 		kind = value.Unavailable
 	}
 	e := value.Errorf(kind, "%s", message)

@@ -71,5 +71,8 @@ func (c *command) runOver(ctx *cli.Context, s *remote.Client) error {
 	}
 	result, err := s.Call(ctx.Context, t.Name, args, calls.Shower(c.App))
 	c.Live.Clear()
-	return calls.PrintCall(c.App, t.FailedCall(args), result, calls.ExampleHint(err, &t.Tool, "cassidy tool run "))
+	plain := t.Tool // for an example, which is not made of a schema
+	plain.Params, _ = t.CallerParams()
+	plain.Schema = nil
+	return calls.PrintCall(c.App, t.FailedCall(args), result, calls.ExampleHint(err, &plain, "cassidy tool run "))
 }
