@@ -216,3 +216,23 @@ func TestTypedSecret(t *testing.T) {
 		}
 	}
 }
+
+// TestServerToken checks that the token for a server is kept in the keyring only, under the URL of the server.
+func TestServerToken(t *testing.T) {
+	t.Parallel()
+	home, kept := t.TempDir(), map[string]string{}
+	k := ring(kept, nil)
+	const url, token = "http://127.0.0.1:7457", "tok-123456789"
+	if code, printed := run(home, strings.NewReader(token+"\n"), nil, k, "set", url+"/"); code != 0 || kept[url] != token || strings.Contains(printed, token) {
+		t.Errorf("%d %q, kept %q", code, printed, kept)
+	}
+	if files, err := os.ReadDir(home); err != nil || len(files) > 0 {
+		t.Errorf("it wrote %v: %v", files, err)
+	}
+	if code, printed := run(home, strings.NewReader(token), nil, nil, "set", url); code != 5 || !strings.Contains(printed, "export CASSIDY_TOKEN") {
+		t.Errorf("without a keyring: %d %q", code, printed)
+	}
+	if code, printed := run(home, strings.NewReader(""), nil, k, "rm", url); code != 0 || len(kept) > 0 {
+		t.Errorf("%d %q, kept %q", code, printed, kept)
+	}
+}
