@@ -21,11 +21,10 @@ import (
 )
 
 const (
-	maxAnswer   = 256 << 20        // bytes of an answer of the server
-	maxNodes    = 32 << 20         // values in it
-	answerTime  = 90 * time.Second // until an answer begins; a call may take a minute
-	connectTime = 10 * time.Second
-	tokenTime   = time.Minute // for a keyring that asks its user
+	maxAnswer  = 256 << 20        // bytes of an answer of the server
+	maxNodes   = 32 << 20         // values in it
+	answerTime = 90 * time.Second // until an answer begins; a call may take a minute
+	tokenTime  = time.Minute      // for a keyring that asks its user
 )
 
 // A Client sends requests to a server.
@@ -50,8 +49,12 @@ func open(ctx context.Context, a *app.App, project string) (*Client, error) {
 	if ip, _ := netip.ParseAddr(base.Hostname()); base.Scheme == "http" && base.Hostname() != "localhost" && !ip.IsLoopback() {
 		a.Warn("the connection to %s is not encrypted: others can read the token", base.Host)
 	}
-	transport := &http.Transport{ResponseHeaderTimeout: answerTime, TLSHandshakeTimeout: connectTime, ForceAttemptHTTP2: true} // and no proxy
-	refuse := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }                                    // the token is for this server
+	transport := &http.Transport{}
+	if usual, ok := http.DefaultTransport.(*http.Transport); ok {
+		transport = usual.Clone() // with its time for connecting
+	}
+	transport.Proxy, transport.ResponseHeaderTimeout = nil, answerTime
+	refuse := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is for this server
 	return &Client{App: a, base: base, token: token, project: project, http: &http.Client{Transport: transport, CheckRedirect: refuse}}, nil
 }
 

@@ -96,20 +96,26 @@ func (c *Client) Record(ctx context.Context, id string) (r *describe.Record, err
 	return r, err
 }
 
-// Questions returns the open questions of a run.
-func (c *Client) Questions(ctx context.Context, id string) (list []history.Asked, err error) {
+// Questions returns the open questions of a run, and how the server shows them, by their IDs.
+func (c *Client) Questions(ctx context.Context, id string) (list []history.Asked, shown map[string]*value.Dict, err error) {
+	shown = map[string]*value.Dict{}
 	d, err := c.Get(ctx, Path("runs", id, "questions"), nil)
 	for _, v := range d.Elements("questions") {
 		if q, ok := v.(*value.Dict); ok {
 			list = append(list, describe.ReadQuestion(id, q))
+			shown[q.Text("id")] = q
 		}
 	}
-	return list, err
+	return list, shown, err
 }
 
-// Answer sends the answer to a question, and returns what was answered as runs answer --json prints it.
-func (c *Client) Answer(ctx context.Context, q *history.Asked, a *tool.Answer) (*value.Dict, error) {
-	body := value.NewDict("why", a.Why)
+// Answer sends the answer to a question, and returns what was answered as runs answer --json prints it. The server refuses it if
+// somebody else has answered since the question was read as it is shown, and if it has changed since a person saw it.
+func (c *Client) Answer(ctx context.Context, q *history.Asked, a *tool.Answer, shown *value.Dict, seen bool) (*value.Dict, error) {
+	body := value.NewDict("why", a.Why, "rev", shown.Int("rev"))
+	if seen {
+		body.Put("seen", shown.Text("seen"))
+	}
 	switch {
 	case a.Done:
 		body.Put("done", true)

@@ -104,7 +104,7 @@ func (c *command) answerOver(ctx *cli.Context, s *remote.Client) error {
 	if err != nil {
 		return err
 	}
-	open, err := s.Questions(ctx.Context, r.ID)
+	open, shown, err := s.Questions(ctx.Context, r.ID)
 	if err != nil {
 		return err
 	}
@@ -112,6 +112,7 @@ func (c *command) answerOver(ctx *cli.Context, s *remote.Client) error {
 	if err != nil {
 		return err
 	}
+	seen := false
 	switch answer.Value.(type) {
 	case missing:
 		return value.Errorf(value.Invalid, "the answer is missing").WithHint("%s", describe.AnswerHint(questionWords(ctx.Args().Slice(), r.ID), q))
@@ -121,9 +122,9 @@ func (c *command) answerOver(ctx *cli.Context, s *remote.Client) error {
 			return err
 		}
 		given.Why = cmp.Or(answer.Why, given.Why)
-		answer = given
+		answer, seen = given, true
 	}
-	recorded, err := s.Answer(ctx.Context, q, &answer)
+	recorded, err := s.Answer(ctx.Context, q, &answer, shown[q.ID], seen)
 	if err != nil {
 		return err
 	}
