@@ -73,7 +73,7 @@ var powers = map[string]struct {
 	"gopkg.in/yaml.v3":                              {"internal/yaml", "archived upstream: one file wraps it"},
 	"github.com/google/jsonschema-go":               {"internal/jsonschema", "checks the schemas that others wrote"},
 	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool/internal/target stdlib/fs", "globs, in capabilities and in fs.glob"},
-	"github.com/aymanbagabas/go-udiff":              {"stdlib/fs/internal/edits stdlib/text runtime/host/internal/gate internal/review internal/scripttest runtime/serve/internal/page", "unified diffs: of effects, in questions, in tests, and where they are shown"},
+	"github.com/aymanbagabas/go-udiff":              {"stdlib/fs/internal/edits stdlib/text runtime/host/internal/gate internal/review internal/scripttest runtime/serve/internal/page cmd/cassidy/internal/serve", "unified diffs: of effects, in questions, in tests, and where they are shown"},
 	"github.com/urfave/cli/v2":                      {"cmd/cassidy/...", "only the command has flags"},
 	"golang.org/x/sys":                              {"runtime/journal/sqlite stdlib/fs/internal/swap sandbox sandbox/internal/seal sandbox/launch sandbox/internal/seccomp sandbox/internal/seccomp/seccomptest internal/identity internal/beneath cmd/cassidy/internal/ui cmd/cassidy/internal/ptytest", "the time when a folder was made; the same lock on Windows; opening what is below a folder without following links; the kernel's names for what a worker and a command give up; discarding what was typed too early"},
 	"github.com/go-analyze/charts":                  {"stdlib/table", "draws charts, as PNG and SVG"},

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -71,6 +73,25 @@ func (a *File) Append(d *value.Dict) error {
 		err = path.Err // the name is there anyway
 	}
 	return value.Errorf(value.Unavailable, "write the audit file %s: %w", a.file, err)
+}
+
+// Newest yields the decisions that are recorded, the newest first, also those of the file that was put aside. A line that
+// is not one of ours is left out. It reads both files, which are bounded.
+func (a *File) Newest() iter.Seq2[*value.Dict, error] {
+	return func(yield func(*value.Dict, error) bool) {
+		for _, file := range []string{a.file, aside(a.file)} {
+			text, err := os.ReadFile(file)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) && !yield(nil, value.Errorf(value.Unavailable, "read the audit file %s: %w", file, err)) {
+				return
+			}
+			for _, line := range slices.Backward(bytes.Split(text, []byte("\n"))) {
+				v, err := value.ParseJSON(line)
+				if d, ok := v.(*value.Dict); err == nil && ok && !yield(d, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // write appends a line. The file is opened for each, so that programs that

@@ -6,13 +6,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
+	"github.com/aymanbagabas/go-udiff"
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -123,7 +126,7 @@ func (p *projects) served(dirs []string) (list []*serve.Project, err error) {
 			return nil, value.Errorf(value.Invalid, "two projects are named %s", name).WithHint("serve them apart, or rename a folder")
 		}
 		names[name] = true
-		list = append(list, &serve.Project{Name: name, Host: o.host, Resume: p.resume, Workflows: o.workflows, Agent: o.agent})
+		list = append(list, &serve.Project{Name: name, Host: o.host, Resume: p.resume, Workflows: o.workflows, Agent: o.agent, Source: o.source, AddRules: o.addRules})
 	}
 	return list, nil
 }
@@ -178,6 +181,42 @@ func (o *opened) workflows(ctx context.Context) (list []host.Workflow, err error
 		list = append(list, w)
 	}
 	return list, nil
+}
+
+// source returns the script of a tool of the project or of its user.
+func (o *opened) source(_ context.Context, t *toolset.Info) (tool.Script, error) {
+	file := t.Path
+	if t.Location == tool.Project {
+		file = filepath.Join(o.root, file)
+	}
+	if !filepath.IsAbs(file) {
+		return tool.Script{}, value.ErrNotFound // it is built in, or of a server
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return tool.Script{}, value.Errorf(value.NotFound, "read %s: %w", t.Path, err)
+	}
+	return tool.Script{Name: t.Name, Path: t.Path, Source: string(text)}, nil
+}
+
+// addRules returns how rules change the user's config, and adds them if store is true.
+func (o *opened) addRules(_ context.Context, rules []tool.Rule, store bool) ([]tool.Change, error) {
+	change, err := config.AddRules(o.app.ConfigFile(), o.root, rules)
+	if err == nil && store {
+		err = change.Write()
+	}
+	if err != nil {
+		return nil, err
+	}
+	diff, err := udiff.ToUnified("config.yaml", "config.yaml", change.Before, udiff.Lines(change.Before, change.After), udiff.DefaultContextLines)
+	if err != nil {
+		return nil, value.Errorf(value.Internal, "compare %s with its change: %w", change.File, err)
+	}
+	return []tool.Change{{Path: "config.yaml", Before: stateOf(change.Before), After: stateOf(change.After), Diff: diff}}, nil
+}
+
+func stateOf(text string) tool.FileState {
+	return tool.FileState{Exists: true, Hash: tool.HashBytes([]byte(text)), Data: []byte(text)}
 }
 
 // agent returns an agent for chats: the one of an agent file, or for "" the default one.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"errors"
+	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -83,6 +84,7 @@ func (c *command) serve(ctx *cli.Context) (err error) {
 	if file := c.AuditFile(); file != "" {
 		log := audit.Open(file)
 		o.Audit = func(d serve.Decision) error { return log.Append(d.Dict()) }
+		o.Decisions = func(context.Context) iter.Seq2[serve.Decision, error] { return decisions(log) }
 	}
 	mcps := &mcpServers{hosts: conf.Server.Hosts}
 	o.MCP = mcps
@@ -95,6 +97,21 @@ func (c *command) serve(ctx *cli.Context) (err error) {
 	}
 	p.onChange(func() { c.ReportAll(mcps.update()) })
 	return c.run(ctx, s, l, tlsConfig != nil, token)
+}
+
+// decisions yields what people decided at a server, of all that is recorded, the newest first.
+func decisions(log *audit.File) iter.Seq2[serve.Decision, error] {
+	return func(yield func(serve.Decision, error) bool) {
+		for line, err := range log.Newest() {
+			d, ok := serve.Decision{}, err != nil
+			if err == nil {
+				d, ok = serve.DecisionOf(line)
+			}
+			if ok && !yield(d, err) {
+				return
+			}
+		}
+	}
 }
 
 // run serves until ctx ends: then the server drains, and the streams of clients end.
