@@ -32,6 +32,8 @@ var notRun = map[string]string{
 	"mcp add":     "it starts the server",
 	"mcp login":   "it opens a browser",
 	"mcp review":  "it starts the server",
+	"serve":       "it serves until it is interrupted",
+	"worker":      "it works until it is interrupted",
 	"__complete":  "shells read what it prints",
 }
 
@@ -56,6 +58,7 @@ func runLines() map[string][]string {
 		"eval":           {"eval e.yaml --out DIR/new.json"}, "eval diff": {"eval diff DIR/new.json DIR/new.json"}, "format-test": {"format-test --model script:answer.star"}, "models": {"models"},
 		"config list": {"config list"}, "config get": {"config get limits"}, "config set": {"config set limits.cpu 2"}, "config unset": {"config unset limits.cpu"}, "config path": {"config path"},
 		"secret set": {"secret set TOKEN"}, "secret list": {"secret list"}, "secret rm": {"secret rm TOKEN"},
+		"serve user list": {"serve user list"}, "serve user add": {"serve user add ann --role boss"}, "serve user remove": {"serve user remove ann"},
 		"completion": {"completion bash"}, "man": {"man"}, "doctor": {"doctor"}, "version": {"version"},
 	}
 }

@@ -36,9 +36,9 @@ func reorder(app *cli.App, args []string) (all []string, helpOf *cli.Command, er
 			continue
 		}
 		name, _, joined := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		to, f := &global, findFlag(app.Flags, name)
+		to, f := &local, findFlag(flags, name)
 		if f == nil {
-			to, f = &local, findFlag(flags, name)
+			to, f = &global, findFlag(app.Flags, name)
 		}
 		_, isBool := f.(*cli.BoolFlag)
 		switch {

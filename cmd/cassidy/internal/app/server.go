@@ -36,7 +36,7 @@ func (a *App) OverServer(c *cli.Command, over cli.ActionFunc, flags ...string) *
 // chooseServer sets the server of a command with a path. It fails if the command works only on this machine, unless it
 // is one that nobody expects to be about a server which the environment names.
 func (a *App) chooseServer(ctx *cli.Context, c *cli.Command, path string) error {
-	named := ctx.IsSet(serverFlag)
+	named := slices.ContainsFunc(ctx.Lineage()[1:], func(above *cli.Context) bool { return slices.Contains(above.LocalFlagNames(), serverFlag) })
 	if url, set := a.Env(serverVariable); set && !named {
 		a.Server = url
 	}

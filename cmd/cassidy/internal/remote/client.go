@@ -126,7 +126,7 @@ func (c *Client) gone(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
 	}
-	return value.Errorf(value.Unavailable, "the server %s does not answer: %w", c.base, err).WithHint("check that it runs, and its address: cassidy --server URL")
+	return value.Errorf(value.Unavailable, "the server %s does not answer: %w", c.base, err).WithHint("check that it runs, and its address: --server URL")
 }
 
 // text sends a request, and returns the body of the answer. key is the Idempotency-Key, or "".
@@ -169,7 +169,7 @@ func (c *Client) parse(text []byte) (*value.Dict, error) {
 	v, err := value.ParseJSONWithin(text, value.MaxDepth, maxNodes)
 	d, ok := v.(*value.Dict)
 	if err != nil || !ok {
-		return nil, value.Errorf(value.Unavailable, "the server %s does not answer as cassidy serve does", c.base).WithHint("check the address: cassidy --server URL")
+		return nil, value.Errorf(value.Unavailable, "the server %s does not answer as cassidy serve does", c.base).WithHint("check the address: --server URL")
 	}
 	return d, nil
 }
@@ -195,7 +195,7 @@ func (c *Client) Post(ctx context.Context, path string, body *value.Dict, key st
 func (c *Client) refusal(answer *http.Response, text []byte) error {
 	status := answer.StatusCode
 	if status < 400 {
-		return value.Errorf(value.Unavailable, "the server %s redirects to another address, which is not followed", c.base).WithHint("use that address: cassidy --server URL")
+		return value.Errorf(value.Unavailable, "the server %s redirects to another address, which is not followed", c.base).WithHint("use that address: --server URL")
 	}
 	d := &value.Dict{}
 	if v, err := value.ParseJSON(text); err == nil {

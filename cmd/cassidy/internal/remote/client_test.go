@@ -45,14 +45,16 @@ func TestAnswers(t *testing.T) {
 		kind value.Kind
 		want string
 	}{
-		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", 307) }, value.Unavailable, "which is not followed"},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
+		}, value.Unavailable, "which is not followed"},
 		{"a page", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("<html>")) }, value.Unavailable, "does not answer as cassidy serve does"},
 		{"a list", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("[]")) }, value.Unavailable, "does not answer as cassidy serve does"},
 		{"a wrong page", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", 404) }, value.Unavailable, "the status 404"},
-		{"a proxy", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "bad gateway", 502) }, value.Unavailable, "the status 502"},
-		{"no token", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "{}", 401) }, value.Denied, "does not accept the token"},
+		{"a proxy", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "bad gateway", http.StatusBadGateway) }, value.Unavailable, "the status 502"},
+		{"no token", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "{}", http.StatusUnauthorized) }, value.Denied, "does not accept the token"},
 		{"a refusal", func(w http.ResponseWriter, r *http.Request) {
-			http.Error(w, `{"error": {"kind": "conflict", "message": "too late", "hint": "look: GET /v1/runs"}}`, 409)
+			http.Error(w, `{"error": {"kind": "conflict", "message": "too late", "hint": "look: GET /v1/runs"}}`, http.StatusConflict)
 		}, value.Conflict, "too late"},
 		{"a broken answer", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "100")
@@ -88,7 +90,7 @@ func TestEvents(t *testing.T) {
 			event(1)
 			fmt.Fprint(w, "id: 2\ndata: {\"type\": \"log\"") // it breaks in an event
 		case connections == 2:
-			http.Error(w, `{"error": {"kind": "unavailable", "message": "restarting"}}`, 503)
+			http.Error(w, `{"error": {"kind": "unavailable", "message": "restarting"}}`, http.StatusServiceUnavailable)
 		case after == "1":
 			event(2)
 			event(3)
@@ -115,7 +117,7 @@ func TestEvents(t *testing.T) {
 func TestEventsRefused(t *testing.T) {
 	t.Parallel()
 	c := client(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Error(w, `{"error": {"kind": "denied", "message": "no more"}}`, 403)
+		http.Error(w, `{"error": {"kind": "denied", "message": "no more"}}`, http.StatusForbidden)
 	})
 	if err := c.Events(context.Background(), "r", func(*tool.Event) bool { return true }); value.KindOf(err) != value.Denied {
 		t.Errorf("the error is %v", err)

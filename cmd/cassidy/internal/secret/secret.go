@@ -39,7 +39,7 @@ func Command(a *app.App) *cli.Command {
 				Name: "set", Usage: "ask for the value of a secret and keep it", ArgsUsage: "NAME",
 				Description: "The value is typed on the terminal, where it is not shown, or read from standard input: it is never an argument, which other\n" +
 					"programs can see. It is kept in the keyring of the system if there is one, else in a file that only you can read.\n" +
-					"With the URL of a server as NAME, it is your token for cassidy --server URL, which only the keyring keeps.",
+					"With the URL of a server as NAME, it is your token for --server URL, which only the keyring keeps.",
 				Flags: []cli.Flag{
 					&cli.BoolFlag{Name: "file", Usage: "keep it in a file that only you can read, also if there is a keyring"},
 					&cli.StringFlag{Name: "env", Usage: "keep no value: it is in the environment variable `VARIABLE`"},

@@ -87,7 +87,7 @@ func addUser(a *app.App, name, role string) error {
 		return a.PrintJSON(value.NewDict("name", name, "role", role, "token", token))
 	}
 	a.Print(token + "\n")
-	a.Note("this is the token of %s (%s), which is shown once; to use it: sign in on the page, or export CASSIDY_TOKEN=…", ui.VisibleLine(name), role)
+	a.Note("this is the token of %s (%s), which is shown once; to use it: sign in on the page, or export CASSIDY_TOKEN=…", name, role)
 	return nil
 }
 
@@ -114,6 +114,6 @@ func removeUser(a *app.App, name string) error {
 	if a.JSON {
 		return a.PrintJSON(value.NewDict("name", name, "removed", true))
 	}
-	a.Did("removed %s", ui.VisibleLine(name))
+	a.Did("removed %s", name)
 	return nil
 }
