@@ -35,8 +35,8 @@ func startUpstream() {
 	go func() { fmt.Fprintln(os.Stderr, http.ListenAndServe(addr, pass)) }()
 }
 
-// throughProxy sends a request of a test to the proxy, if there is one and the description has its path. The proxy
-// replaces the host, follows redirects, which forms get, reads streams to their end, and never answers to a body that is
+// throughProxy sends a request of a test to the proxy, if there is one and the description has its path. Pages
+// are not described. The proxy replaces the host, follows redirects, which forms get, reads streams to their end, and never answers to a body that is
 // not JSON.
 func throughProxy(q *http.Request, a *ask) {
 	proxy := os.Getenv(proxyVariable)
@@ -44,7 +44,7 @@ func throughProxy(q *http.Request, a *ask) {
 		return
 	}
 	for _, h := range a.header {
-		if h[0] == "Host" || h[1] == "application/x-www-form-urlencoded" {
+		if h[0] == "Host" || h[1] == "application/x-www-form-urlencoded" || h[0] == "Accept" && strings.Contains(h[1], "text/html") {
 			return
 		}
 	}
