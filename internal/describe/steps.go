@@ -1,7 +1,6 @@
 package describe
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -21,13 +20,12 @@ type Steps struct {
 	Damage error          // of the record, or nil
 }
 
-// StepsOf describes the steps of a run, and what it waits for. It calls also with the record of each step, unless that is
+// Steps describes the steps of a run, and what it waits for. It calls also with the record of each step, unless that is
 // damaged or also is nil. The error means that nothing can be read.
-func StepsOf(ctx context.Context, j *history.Journal, r *history.Run, also func(e *history.Entry)) (*Steps, error) {
-	all := &Steps{Wait: WaitOf(ctx, j, r), Times: TimesOf(ctx, j, r)}
-	live := r.State == history.Running && j.Held(r.ID)
-	damage, err := EachStep(ctx, j, r, func(e *history.Entry, damage error) {
-		if all.add(e, damage, r.State, live); damage == nil && also != nil {
+func (r *Record) Steps(also func(e *history.Entry)) (*Steps, error) {
+	all := &Steps{Wait: r.Wait, Times: r.Times}
+	damage, err := r.Each(func(e *history.Entry, damage error) {
+		if all.add(e, damage, r.Run.State, r.Live); damage == nil && also != nil {
 			also(e)
 		}
 	})

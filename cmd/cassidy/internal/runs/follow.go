@@ -86,10 +86,11 @@ func (f *follower) update(r *describe.Record) (damage, err error) {
 			}
 		})
 	}
-	steps, _, damage, err := f.steps(r)
+	all, err := r.Steps(nil)
 	if err != nil {
 		return nil, err
 	}
+	steps, damage := all.Steps, all.Damage
 	if ui.IsTerminal(f.Out) {
 		f.draw(r, steps)
 		return damage, nil

@@ -64,33 +64,13 @@ func (c *command) showRecord(ctx *cli.Context, f *follower, printJSON func() err
 	return c.showPage(r)
 }
 
-// steps describes the steps of a run. damage is that of its record; err means that nothing can be read.
-func (c *command) steps(r *describe.Record) (steps []describe.Step, used agent.Usage, damage, err error) {
-	var tokens describe.Tokens
-	damage, err = r.Each(func(e *history.Entry, damage error) {
-		s := describe.Step{StepPath: e.StepPath, Mark: describe.Failed, What: "this step", Name: "this step", Result: "its record is damaged"}
-		if damage == nil {
-			used.Add(agent.StepUsage(e.Outcome.Value, e.Notes))
-			s = describe.StepOf(e, r.Run.State, r.Live, tokens.Count(e), r.Times)
-		}
-		// The outcome of a step that made calls is known from theirs.
-		if last := len(steps) - 1; last >= 0 && steps[last].Mark == describe.Unknown && describe.Inside(s.StepPath, steps[last].StepPath) {
-			steps[last].Mark, steps[last].Result = describe.Waits, ""
-		}
-		if sent := r.Wait.Sent(e.StepPath); len(sent) > 0 {
-			s.Below, s.Notes, s.Asks = append(s.Below, sent...), append(s.Notes, sent...), false
-		}
-		steps = append(steps, s)
-	})
-	return steps, used, damage, err
-}
-
 // showPage shows a run to a person.
 func (c *command) showPage(r *describe.Record) error {
-	steps, used, damage, err := c.steps(r)
+	all, err := r.Steps(nil)
 	if err != nil {
 		return err
 	}
+	steps, used, damage := all.Steps, all.Used, all.Damage
 	r.MarkBroken()
 	if r.Run.Damage == nil {
 		r.Run.Damage = damage

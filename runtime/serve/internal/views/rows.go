@@ -26,12 +26,13 @@ type Summary struct {
 // Summarize reads what a list says of a run. What cannot be read is left out: the page of the run says why.
 func Summarize(ctx context.Context, j *history.Journal, r *history.Run) *Summary {
 	s := &Summary{}
-	all, err := describe.StepsOf(ctx, j, r, nil)
+	record := describe.RecordOf(ctx, j, r)
+	all, err := record.Steps(nil)
 	if err != nil {
 		s.Why = sentenceOf(err)
 		return s
 	}
-	s.wait, s.held, s.Cost = all.Wait, r.State == history.Running && j.Held(r.ID), all.Used.CostUSD
+	s.wait, s.held, s.Cost = all.Wait, record.Live, all.Used.CostUSD
 	s.Ran, s.Waited = times(all)
 	if s.held && (s.wait == nil || s.wait.Open() == 0) {
 		s.Since = runsSince(all)

@@ -44,9 +44,10 @@ const leastWait = time.Minute
 
 // Read reads the steps of a run. The error means that nothing can be read.
 func Read(ctx context.Context, j *history.Journal, r *history.Run, undone bool) (*Trail, error) {
-	t := &Trail{Run: r, At: time.Now(), Held: r.State == history.Running && j.Held(r.ID), Undone: undone, changed: map[page.Path]time.Time{}}
+	record := describe.RecordOf(ctx, j, r)
+	t := &Trail{Run: r, At: time.Now(), Held: record.Live, Undone: undone, changed: map[page.Path]time.Time{}}
 	var extra []extra
-	all, err := describe.StepsOf(ctx, j, r, func(e *history.Entry) { extra = append(extra, t.note(e)) })
+	all, err := record.Steps(func(e *history.Entry) { extra = append(extra, t.note(e)) })
 	if err != nil {
 		return nil, err
 	}
