@@ -34,7 +34,7 @@ const policy = "default-src 'none'; script-src 'self'; connect-src 'self'; style
 //go:embed testdata/check.js
 var checkScript string
 
-// TestBrowser checks every page in Chromium: contrast, overflow, the order and sight of the focus, and that nothing
+// TestBrowser checks pages in Chromium: contrast, overflow, the order and sight of the focus, and that nothing
 // is written to the console.
 func TestBrowser(t *testing.T) {
 	if testing.Short() {
@@ -50,23 +50,30 @@ type screen struct {
 	theme         string
 }
 
-// screens are looked at in this order: each page is loaded for a light one.
+// screens are looked at in this order.
 var screens = []screen{{1280, 860, "light"}, {1280, 860, "dark"}, {390, 844, "light"}, {390, 844, "dark"}}
 
-// checkBrowser checks pages: on all screens under make soak, and else at one width.
+// checkBrowser checks all pages on all screens under make soak, and else every other page on one screen, in turn.
 func checkBrowser(t *testing.T, list []sample) {
 	t.Helper()
 	url := serveSamples(t, list)
 	b := openBrowser(t)
 	for i, s := range list {
+		looked, tabs := screens, 80
+		if !testutil.Soak() {
+			if i%2 > 0 {
+				continue
+			}
+			looked, tabs = screens[i/2%len(screens):][:1], 20
+		}
 		t.Run(s.name, func(t *testing.T) {
-			looked := screens
-			if wide := 2 * (i % 2); !testutil.Soak() { // every other page on a phone, the others on a desk
-				looked = screens[wide : wide+2]
-			}
+			b.console()
+			b.do(t, chromedp.Navigate(url+"/sample/"+s.name))
+			evaluate[any](t, b, checkScript+"; true")
 			for _, on := range looked {
-				b.check(t, url+"/sample/"+s.name, s.name, on)
+				tabs = min(tabs, b.check(t, s.name, on))
 			}
+			b.checkFocus(t, tabs)
 		})
 	}
 }
@@ -221,16 +228,11 @@ type found struct {
 	Stops    int
 }
 
-// check looks at one page on one screen.
-func (b *browser) check(t *testing.T, url, name string, on screen) {
+// check looks at the page on one screen, and returns how many elements Tab stops at.
+func (b *browser) check(t *testing.T, name string, on screen) int {
 	t.Helper()
 	what := fmt.Sprintf("%d px, %s", on.width, on.theme)
 	b.on(t, on)
-	if on.theme == "light" { // the other theme is the same page
-		b.console()
-		b.do(t, chromedp.Navigate(url))
-		evaluate[any](t, b, checkScript+"; true")
-	}
 	f := evaluate[found](t, b, "check()")
 	for _, list := range [][]string{f.Overflow, f.Contrast, f.Small, b.console()} {
 		for _, text := range list {
@@ -240,22 +242,17 @@ func (b *browser) check(t *testing.T, url, name string, on screen) {
 	if *shots != "" {
 		b.shoot(t, name, on)
 	}
-	if on.theme == "dark" {
-		b.checkFocus(t, what, f.Stops)
-	}
+	return f.Stops
 }
 
-// mostTabs is how often Tab is pressed at most.
-const mostTabs = 80
-
-// checkFocus presses Tab through the page. The focus must be seen, and go down the document.
-func (b *browser) checkFocus(t *testing.T, what string, stops int) {
+// checkFocus presses Tab through the page, so often. The focus must be seen, and go down the document.
+func (b *browser) checkFocus(t *testing.T, tabs int) {
 	t.Helper()
-	for range min(stops, mostTabs) {
+	for range tabs {
 		b.do(t, chromedp.KeyEvent(kb.Tab))
 		problem := evaluate[string](t, b, "checkFocus()")
 		if problem != "" {
-			t.Errorf("%s: %s", what, problem)
+			t.Error(problem)
 			return
 		}
 	}
