@@ -59,7 +59,7 @@ func (r *rig) watch(t *testing.T, token, path string) *watcher {
 // until waits for an event with a text, and returns its ID.
 func (w *watcher) until(name, text string) string {
 	w.t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(3 * time.Minute)
 	for {
 		select {
 		case e, open := <-w.events:

@@ -215,7 +215,7 @@ func (r *rig) stream(token, path string) *pageStream {
 // expect waits for an event of a name with some texts.
 func (s *pageStream) expect(name string, texts ...string) {
 	s.r.t.Helper()
-	late := time.AfterFunc(20*time.Second, func() { _ = s.body.Close() }) // the test fails with what came
+	late := time.AfterFunc(3*time.Minute, func() { _ = s.body.Close() }) // the test fails with what came
 	defer late.Stop()
 	is, data := "", ""
 	for s.lines.Scan() {
