@@ -121,6 +121,16 @@ func (m *team) serve(args ...string) *site {
 // send makes a request, whose answer must have the status, and returns the answer.
 func (s *site) send(method, path, body string, status int) map[string]any {
 	s.t.Helper()
+	text, got := s.text(method, path, body, status), map[string]any{}
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		s.t.Fatalf("%s %s gave %s: %v", method, path, text, err)
+	}
+	return got
+}
+
+// text is send for an answer of any form.
+func (s *site) text(method, path, body string, status int) string {
+	s.t.Helper()
 	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
@@ -132,14 +142,10 @@ func (s *site) send(method, path, body string, status int) map[string]any {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	var got map[string]any
-	if err == nil {
-		err = json.Unmarshal(text, &got)
-	}
 	if err != nil || answer.StatusCode != status {
 		s.t.Fatalf("%s %s gave %d %s: %v", method, path, answer.StatusCode, text, err)
 	}
-	return got
+	return string(text)
 }
 
 // waitFor waits until ready returns true.
@@ -252,4 +258,25 @@ func TestServeKilled(t *testing.T) {
 		run := s.send("GET", "/v1/runs/"+id, "", http.StatusOK)
 		return strings.Contains(fmt.Sprint(run), "hi Ann")
 	})
+}
+
+// TestServeSecrets checks that the form of a tool names the secret that it lacks, and no more once that is there.
+func TestServeSecrets(t *testing.T) {
+	t.Parallel()
+	m := newTeam(t)
+	m.write("tools/send.star", "def send():\n    \"Send.\"\n    return http.get(\"https://example.com\", headers = {\"Token\": secret(\"SENDER\")})\n\ntool(send, needs = [\"http.get:example.com\", \"secret:SENDER@example.com\"])\n")
+	m.do("trust", "--yes")
+	s := m.serve()
+	const missing = "cassidy secret set SENDER"
+	if page := s.text("GET", "/tools/send", "", http.StatusOK); !strings.Contains(page, missing) {
+		t.Error("the page does not say how to set the secret")
+	}
+	file := filepath.Join(t.TempDir(), "sender")
+	if err := os.WriteFile(file, []byte("a long secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.do("config", "set", "secrets.SENDER", "{file: "+file+"}")
+	if page := s.text("GET", "/tools/send", "", http.StatusOK); strings.Contains(page, missing) {
+		t.Error("the page asks for a secret that is set")
+	}
 }

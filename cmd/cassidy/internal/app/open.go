@@ -18,6 +18,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
+	"github.com/cassidy-run/cassidy/stdlib/secret"
 )
 
 // Open opens a host on the working folder. Call done to close it.
@@ -165,6 +166,27 @@ func (a *App) inKeyring(ctx context.Context, name string) (string, error) {
 	}
 	return keyring.Within(ctx, func() (string, error) { return a.Keyring.Get(name) })
 }
+
+// SecretState says whether a secret has a value that can be used: it is set, not set, too short, or in a locked keyring.
+func (a *App) SecretState(ctx context.Context, from config.SecretSource) string {
+	env := func(name string) (string, error) {
+		text, _ := a.Env(name)
+		return text, nil
+	}
+	text, err := from.Read(env, func(name string) (string, error) { return a.inKeyring(ctx, name) })
+	switch {
+	case err != nil && value.KindOf(err) != value.NotFound:
+		return "locked"
+	case err != nil || text == "":
+		return "not set"
+	case len(text) < secret.MinLength:
+		return "too short"
+	}
+	return SecretIsSet
+}
+
+// SecretIsSet is the state of a secret that has a value.
+const SecretIsSet = "set"
 
 // ListRules returns the rules that are in force in a project.
 func (a *App) ListRules(root string) ([]config.ListedRule, error) {

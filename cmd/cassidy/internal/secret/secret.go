@@ -98,7 +98,7 @@ func (c *command) set(ctx *cli.Context) error {
 	case c.JSON:
 		err = c.PrintJSON(value.NewDict("name", name, "source", kind, "at", at, "config", k.change.File))
 	case ctx.IsSet("env"):
-		c.Did("%s is now %s (%s)", name, words, c.state(ctx.Context, k.from))
+		c.Did("%s is now %s (%s)", name, words, c.SecretState(ctx.Context, k.from))
 	default:
 		c.Did("%s is kept in %s", name, words)
 	}
@@ -360,7 +360,7 @@ func (c *command) list(ctx *cli.Context) error {
 	for _, name := range names {
 		from := have.Secrets[name]
 		kind, at, words := place(from)
-		state := c.state(ctx.Context, from)
+		state := c.SecretState(ctx.Context, from)
 		list = append(list, value.NewDict("name", name, "source", kind, "at", at, "state", state))
 		rows, width = append(rows, [3]string{name, state, words}), max(width, len(name))
 	}
@@ -371,7 +371,7 @@ func (c *command) list(ctx *cli.Context) error {
 		t := &draw.Table{Columns: []draw.Column{{Name: "secret", Whole: true}, {Name: "state", Whole: true}, {Name: "kept in"}}, AllRows: true}
 		for _, row := range rows {
 			mark := draw.Failed
-			if row[1] == "set" {
+			if row[1] == app.SecretIsSet {
 				mark = draw.Done
 			}
 			t.Rows, t.Marks = append(t.Rows, []string{row[0], row[1], ui.VisibleLine(row[2])}), append(t.Marks, mark)
@@ -386,28 +386,4 @@ func (c *command) list(ctx *cli.Context) error {
 		c.Note("there are no secrets; to add one: cassidy secret set NAME")
 	}
 	return nil
-}
-
-// state says whether a secret has a value that can be used.
-func (c *command) state(ctx context.Context, from config.SecretSource) string {
-	env := func(name string) (string, error) {
-		text, _ := c.Env(name)
-		return text, nil
-	}
-	var inKeyring func(string) (string, error)
-	if c.Keyring != nil {
-		inKeyring = func(name string) (string, error) {
-			return keyring.Within(ctx, func() (string, error) { return c.Keyring.Get(name) })
-		}
-	}
-	text, err := from.Read(env, inKeyring)
-	switch {
-	case err != nil && value.KindOf(err) != value.NotFound:
-		return "locked"
-	case err != nil || text == "":
-		return "not set"
-	case len(text) < secret.MinLength:
-		return "too short"
-	}
-	return "set"
 }

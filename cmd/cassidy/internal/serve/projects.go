@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/cassidy-run/cassidy"
@@ -126,7 +127,7 @@ func (p *projects) served(dirs []string) (list []*serve.Project, err error) {
 			return nil, value.Errorf(value.Invalid, "two projects are named %s", name).WithHint("serve them apart, or rename a folder")
 		}
 		names[name] = true
-		list = append(list, &serve.Project{Name: name, Host: o.host, Resume: p.resume, Workflows: o.workflows, Agent: o.agent, Source: o.source, AddRules: o.addRules})
+		list = append(list, &serve.Project{Name: name, Host: o.host, Resume: p.resume, Workflows: o.workflows, Agent: o.agent, Source: o.source, HasSecret: o.hasSecret, AddRules: o.addRules})
 	}
 	return list, nil
 }
@@ -197,6 +198,18 @@ func (o *opened) source(_ context.Context, t *toolset.Info) (tool.Script, error)
 		return tool.Script{}, value.Errorf(value.NotFound, "read %s: %w", t.Path, err)
 	}
 	return tool.Script{Name: t.Name, Path: t.Path, Source: string(text)}, nil
+}
+
+// hasSecret reports whether a secret has a value. The keyring may ask its user, for whom a page does not wait long.
+func (o *opened) hasSecret(ctx context.Context, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	conf, err := o.app.ReadConfig("")
+	from, named := conf.Secrets[name]
+	if !named {
+		from.Keyring = name
+	}
+	return err == nil && o.app.SecretState(ctx, from) == app.SecretIsSet
 }
 
 // addRules returns how rules change the user's config, and adds them if store is true.
