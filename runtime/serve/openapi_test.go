@@ -55,14 +55,25 @@ func checkDescribed(t testing.TB, method, path string, status int, body value.Va
 		}
 		return
 	}
-	whole := value.NewDict("allOf", value.List{schema}, "$defs", described().Dict("components").Dict("schemas"))
-	s, err := jsonschema.New([]byte(strings.ReplaceAll(value.FormatJSON(whole, ""), "#/components/schemas/", "#/$defs/")), nil)
-	if err == nil {
-		err = s.Check(body)
-	}
-	if err != nil {
+	if err := checker(schema).Check(body); err != nil {
 		t.Errorf("%s %s: status %d: %v: %s", method, path, status, err, value.FormatJSON(body, ""))
 	}
+}
+
+// checkers are the schemas of the description that were compiled, by their dicts.
+var checkers sync.Map
+
+func checker(schema *value.Dict) *jsonschema.Schema {
+	if s, ok := checkers.Load(schema); ok {
+		return s.(*jsonschema.Schema)
+	}
+	whole := value.NewDict("allOf", value.List{schema}, "$defs", described().Dict("components").Dict("schemas"))
+	s, err := jsonschema.New([]byte(strings.ReplaceAll(value.FormatJSON(whole, ""), "#/components/schemas/", "#/$defs/")), nil)
+	if err != nil {
+		panic(err)
+	}
+	checkers.Store(schema, s)
+	return s
 }
 
 // statusText is a status as the description has it.
