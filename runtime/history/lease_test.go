@@ -98,3 +98,38 @@ func TestDueReadsOnlyWhatIsDue(t *testing.T) {
 		t.Errorf("due are %q, after %d records were read, want r7 and 1", due, loads)
 	}
 }
+
+// A lateStore does something before it says whether a run is held.
+type lateStore struct {
+	journal.Store
+	before func()
+}
+
+func (s *lateStore) Held(ctx context.Context, tenant, id string) bool {
+	s.before()
+	return s.Store.Held(ctx, tenant, id)
+}
+
+// TestResumableLeavesOut checks that a run is not resumable which is being parked, or has ended since the list was read.
+func TestResumableLeavesOut(t *testing.T) {
+	t.Parallel()
+	ctx, store := context.Background(), &lateStore{journal.Memory(), func() {}}
+	j := Open(store, nil)
+	check(t, begin(t, j, "parked").Park(ctx, Queued, time.Time{}))
+	held, err := store.Acquire(ctx, "", "parked")
+	check(t, err)
+	if got := resumable(t, j); got != "" {
+		t.Errorf("while its lease is held, %s is resumable", got)
+	}
+	check(t, held.Release())
+	if got := resumable(t, j); got != "parked" {
+		t.Errorf("resumable is %q, want parked", got)
+	}
+	ends := begin(t, j, "ends")
+	store.before = func() { check(t, ends.End(ctx, "", tool.Outcome{}, nil)) }
+	_, err = j.Cancel(ctx, "parked")
+	check(t, err)
+	if got := resumable(t, j); got != "" {
+		t.Errorf("%s is resumable, and has ended", got)
+	}
+}

@@ -180,7 +180,7 @@ func (j *Journal) Run(ctx context.Context, id string) (Run, error) {
 	return h.run, nil
 }
 
-// Due yields the parked runs that can continue: those whose wake time has passed, those
+// Due yields the parked runs that can continue and are not held: those whose wake time has passed, those
 // with a new answer, and those that wait for neither. An interrupted run can continue
 // even if it has open questions: its parallel work was stopped too. If its record is damaged,
 // it is yielded as well: the attempt to resume it reports the damage, and marks it as [Stuck].
@@ -196,6 +196,7 @@ func (j *Journal) due(ctx context.Context, project string, now time.Time) iter.S
 			if err == nil && !due {
 				due, err = j.answered(ctx, &r)
 			}
+			due = due && !j.Held(r.ID) // it is being parked, or was continued since the list was read
 			if (due || err != nil) && !yield(r, err) {
 				return
 			}
@@ -218,11 +219,21 @@ func (j *Journal) ResumableIn(ctx context.Context, project string, now time.Time
 			}
 		}
 		for r, err := range j.Runs(ctx, Filter{States: []State{Running}, Project: project}) {
-			if (err != nil || !j.Held(r.ID)) && !yield(r, err) {
+			if (err != nil || !j.Held(r.ID) && j.isRunning(ctx, r.ID)) && !yield(r, err) {
 				return
 			}
 		}
 	}
+}
+
+// isRunning reports whether a run is still in that state: it may have ended after the list was read.
+func (j *Journal) isRunning(ctx context.Context, id string) bool {
+	for r, err := range j.Runs(ctx, Filter{Prefix: id}) {
+		if r.ID == id {
+			return err != nil || r.State == Running
+		}
+	}
+	return false
 }
 
 // Tenants returns the tenants with runs that have not ended, in order. If the store is

@@ -63,6 +63,7 @@ func (s *Server) keepRunning(ctx context.Context, p *project) {
 // due returns the runs of a project that can be executed now, those first that somebody waits for, and then
 // the oldest.
 func (s *Server) due(ctx context.Context, p *project) []string {
+	p.jobs.look()
 	var list []string
 	for r, err := range p.Host.Due(ctx) {
 		if err != nil {
@@ -120,6 +121,7 @@ type jobs struct {
 	mu      *sync.Mutex
 	running map[string]bool
 	wanted  map[string]bool // somebody asked to continue them
+	ended   map[string]bool // since the loop began to look for due runs
 	failed  map[string]failure
 	ending  map[string]chan struct{} // closed when the execution of a run ends
 }
@@ -131,7 +133,14 @@ type failure struct {
 }
 
 func newJobs() jobs {
-	return jobs{&sync.Mutex{}, map[string]bool{}, map[string]bool{}, map[string]failure{}, map[string]chan struct{}{}}
+	return jobs{&sync.Mutex{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]failure{}, map[string]chan struct{}{}}
+}
+
+// look notes that the loop begins to look for due runs. One that ends meanwhile may be among them, and is due no longer.
+func (j *jobs) look() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	clear(j.ended)
 }
 
 // want has a run continued soon, even if it waits.
@@ -155,7 +164,7 @@ func (j *jobs) ready(due []string, now time.Time) (list []string) {
 		if failed {
 			waits[id] = f
 		}
-		if !j.running[id] && !j.wanted[id] && !now.Before(f.until) {
+		if !j.running[id] && !j.ended[id] && !j.wanted[id] && !now.Before(f.until) {
 			list = append(list, id)
 		}
 	}
@@ -181,6 +190,7 @@ func (j *jobs) done(id string, e *value.Error, now time.Time) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.running, id)
+	j.ended[id] = true
 	if ends := j.ending[id]; ends != nil {
 		close(ends)
 		delete(j.ending, id)

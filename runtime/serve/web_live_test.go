@@ -59,20 +59,33 @@ func (r *rig) watch(t *testing.T, token, path string) *watcher {
 // until waits for an event with a text, and returns its ID.
 func (w *watcher) until(name, text string) string {
 	w.t.Helper()
-	late := time.After(3 * time.Minute)
-	for {
+	return w.all([2]string{name, text})[0]
+}
+
+// all waits for events with texts, in any order, and returns their IDs.
+func (w *watcher) all(wants ...[2]string) []string {
+	w.t.Helper()
+	late := time.After(lastResort)
+	ids, missing := make([]string, len(wants)), len(wants)
+	seen := make([]bool, len(wants))
+	for missing > 0 {
 		select {
 		case e, open := <-w.events:
 			if !open {
-				w.t.Fatalf("the stream ended before %s with %q", name, text)
+				w.t.Fatalf("the stream ended before %q", wants)
 			}
-			if e[0] == name && strings.Contains(e[2], text) || name == "part or resync" && (e[0] == "resync" || strings.Contains(e[2], text)) {
-				return e[1]
+			for i, want := range wants {
+				has := e[0] == want[0] && strings.Contains(e[2], want[1]) || want[0] == "part or resync" && (e[0] == "resync" || strings.Contains(e[2], want[1]))
+				if !seen[i] && has {
+					ids[i], seen[i] = e[1], true
+					missing--
+				}
 			}
 		case <-late:
-			w.t.Fatalf("no event %s with %q came", name, text)
+			w.t.Fatalf("of the events %q, %d did not come", wants, missing)
 		}
 	}
+	return ids
 }
 
 // liveURL returns the address of the stream of a page.
@@ -94,9 +107,7 @@ func TestLiveLists(t *testing.T) {
 	questions := r.watch(t, "vera", liveURL(t, r.shows("vera", "/questions", http.StatusOK)))
 	failing := r.watch(t, "vera", liveURL(t, r.shows("vera", "/runs?state=failed", http.StatusOK)))
 	run := r.begin("rob", "sure", `{}`)
-	id := runs.until("part", `id="r-`+run)
-	runs.until("part", "waits for an answer")
-	runs.until("count", "1")
+	id := runs.all([2]string{"part", `id="r-` + run}, [2]string{"part", "waits for an answer"}, [2]string{"count", "1"})[0]
 	questions.until("part or resync", "go on?") // it may be asked before the stream first looks
 	q := r.question(run).Text("id")
 	r.post("ann", "/v1/runs/"+run+"/questions/"+q+"/answer", `{"yes": false}`, http.StatusOK)
