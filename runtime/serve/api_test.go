@@ -210,13 +210,16 @@ func TestActions(t *testing.T) {
 	}
 	r.post("rob", "/v1/runs/"+own+"/undo", "", http.StatusConflict)
 	r.post("rob", "/v1/runs/"+own+"/resume", "", http.StatusAccepted)
-	r.until(own, history.Parked)
-	if d := r.post("rob", "/v1/runs/"+own+"/cancel", "", http.StatusOK); d.Text("state") != "cancelled" {
-		t.Errorf("the cancelled run is %v", d)
+	if s := r.send(ask{token: "rob", method: "POST", path: "/v1/runs/" + own + "/cancel"}).StatusCode; s != http.StatusOK && s != http.StatusAccepted { // it may be executed
+		t.Errorf("a cancel gave %d", s)
 	}
+	r.until(own, history.Cancelled)
 	r.post("rob", "/v1/runs/"+own+"/cancel", "", http.StatusConflict)
 	r.post("rob", "/v1/runs/"+own+"/resume", "", http.StatusConflict)
-	r.post("ann", "/v1/runs/"+other+"/cancel", "", http.StatusOK)
+	r.until(other, history.Parked)
+	if d := r.post("ann", "/v1/runs/"+other+"/cancel", "", http.StatusOK); d.Text("state") != "cancelled" {
+		t.Errorf("the cancelled run is %v", d)
+	}
 	r.post("rob", "/v1/runs/none/cancel", "", http.StatusNotFound)
 	failed := r.begin("rob", "bad", "{}")
 	r.until(failed, history.Failed)
