@@ -110,7 +110,7 @@ func (r *request) openStream() (*stream, error) {
 // dataLines writes the lines of an event's data.
 var dataLines = strings.NewReplacer("\r\n", "\ndata: ", "\n", "\ndata: ", "\r", "\ndata: ")
 
-// send sends an event. It fails if the client has left, or does not read.
+// send sends an event. It fails with kind Canceled if the client has left, or does not read.
 func (o *stream) send(name, id, data string) error {
 	_ = o.out.SetWriteDeadline(time.Now().Add(writeTime))
 	if name != "" {
@@ -120,7 +120,10 @@ func (o *stream) send(name, id, data string) error {
 		fmt.Fprintf(o.w, "id: %s\n", id)
 	}
 	fmt.Fprintf(o.w, "data: %s\n\n", dataLines.Replace(data))
-	return o.out.Flush()
+	if err := o.out.Flush(); err != nil {
+		return value.Errorf(value.Canceled, "send an event: %w", err)
+	}
+	return nil
 }
 
 // follow calls do with each event of a run after one, in order and once, until the run has ended. It keeps the stream

@@ -3,10 +3,12 @@ package serve
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -292,4 +294,19 @@ func TestLoop(t *testing.T) {
 	mu.Unlock()
 	r.post("rob", "/v1/runs/"+stuck+"/resume", "", http.StatusAccepted)
 	r.question(stuck)
+}
+
+// A gone writer is that of a client that has left.
+type gone struct{ *httptest.ResponseRecorder }
+
+func (gone) FlushError() error { return errors.New("broken pipe") }
+
+// TestSendToNobody checks that a client that leaves is no fault of the server, of which operators are told.
+func TestSendToNobody(t *testing.T) {
+	t.Parallel()
+	w := gone{httptest.NewRecorder()}
+	s := &stream{w, http.NewResponseController(w)}
+	if err := s.send("ping", "", "{}"); value.KindOf(err) != value.Canceled {
+		t.Errorf("it gave %v", err)
+	}
 }
