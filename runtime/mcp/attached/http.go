@@ -16,10 +16,10 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
-// overHTTP returns the transport to a server at an address. unasked counts what comes through streams
+// overHTTP returns the transport to a server at an address, and what tells why it refused to go on, or nil. unasked counts what comes through streams
 // that answer no request. The caller resets it: each message of such a stream can cause a request. ctx is
 // that of the session.
-func (o *Options) overHTTP(ctx context.Context, changed *atomic.Bool, unasked *atomic.Int64) sdk.Transport {
+func (o *Options) overHTTP(ctx context.Context, changed *atomic.Bool, unasked *atomic.Int64) (t sdk.Transport, why func() error) {
 	client := http.Client{}
 	if o.Client != nil {
 		client = *o.Client
@@ -30,12 +30,13 @@ func (o *Options) overHTTP(ctx context.Context, changed *atomic.Bool, unasked *a
 	}
 	client.Transport = &boundedTransport{base: base, header: o.Header, changed: changed, unasked: unasked}
 	if o.SSE {
-		client.Transport = &signedTransport{client.Transport, o.URL, o.OAuth}
-		return &sseTransport{sdk.SSEClientTransport{Endpoint: o.URL, HTTPClient: &client, MaxEventSize: maxLine}, ctx}
+		signed := &signedTransport{base: client.Transport, at: o.URL, oauth: o.OAuth}
+		client.Transport = signed
+		return &sseTransport{sdk.SSEClientTransport{Endpoint: o.URL, HTTPClient: &client, MaxEventSize: maxLine}, ctx}, signed.why
 	}
 	return &sdk.StreamableClientTransport{
 		Endpoint: o.URL, HTTPClient: &client, MaxRetries: 1, OAuthHandler: o.OAuth, MaxEventSize: maxLine,
-	}
+	}, func() error { return nil }
 }
 
 // A boundedTransport adds the headers of a server to requests, and bounds the answers.

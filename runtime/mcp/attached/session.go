@@ -157,8 +157,8 @@ const relistAfter = time.Minute
 // overHTTP describes a session over HTTP.
 func (r *session) overHTTP(ctx context.Context, o *Options) {
 	ctx, end := context.WithCancel(ctx)
-	r.transport, r.ended, r.end, r.relists = o.overHTTP(ctx, &r.changed, &r.unasked), ctx.Done(), end, relistAfter
-	r.why = func() error { return nil }
+	r.ended, r.end, r.relists = ctx.Done(), end, relistAfter
+	r.transport, r.why = o.overHTTP(ctx, &r.changed, &r.unasked)
 }
 
 // alive reports whether the connection has not ended.

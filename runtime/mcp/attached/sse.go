@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,13 +41,24 @@ type signedTransport struct {
 	base  http.RoundTripper
 	at    string            // the URL of the server
 	oauth auth.OAuthHandler // or nil
+
+	refused atomic.Pointer[value.Error] // the last refusal: the SDK may report only that the session ended by it
+}
+
+func (t *signedTransport) why() error {
+	if e := t.refused.Load(); e != nil {
+		return e
+	}
+	return nil
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (t *signedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	scheme, rest, _ := strings.Cut(t.at, "://")
 	if host, _, _ := strings.Cut(strings.NewReplacer("?", "/", "#", "/").Replace(rest), "/"); r.URL.Scheme != scheme || r.URL.Host != host {
-		return nil, value.Errorf(value.Denied, "the server leads to another host: %s", value.Clean(r.URL.Host, maxShownName))
+		e := value.Errorf(value.Denied, "the server leads to another host: %s", value.Clean(r.URL.Host, maxShownName))
+		t.refused.Store(e)
+		return nil, e
 	}
 	if t.oauth == nil {
 		return t.base.RoundTrip(r)
