@@ -83,6 +83,11 @@ func (j *Journal) history(ctx context.Context, id string) (*history, error) {
 	if err != nil {
 		return nil, err
 	}
+	return j.load(ctx, id, num)
+}
+
+// load is history for a run whose number is known.
+func (j *Journal) load(ctx context.Context, id string, num int64) (*history, error) {
 	stored, lost := j.store.Load(ctx, num)
 	switch kind := value.KindOf(lost); {
 	case lost != nil && kind == value.NotFound:

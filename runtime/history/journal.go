@@ -191,7 +191,8 @@ func (j *Journal) Resume(ctx context.Context, id string) (*Log, error) {
 
 // acquire opens the log of a run that has not ended.
 func (j *Journal) acquire(ctx context.Context, id string) (*Log, error) {
-	if _, err := j.find(ctx, id); err != nil {
+	num, err := j.find(ctx, id)
+	if err != nil {
 		return nil, err
 	}
 	lease, err := j.store.Acquire(ctx, j.tenant, id)
@@ -201,7 +202,7 @@ func (j *Journal) acquire(ctx context.Context, id string) (*Log, error) {
 		}
 		return nil, err
 	}
-	l, err := j.resume(ctx, id)
+	l, err := j.resume(ctx, id, num)
 	if err != nil {
 		_ = j.stickDamaged(ctx, id, err) // err is more important
 		return nil, errors.Join(err, lease.Release())
@@ -239,7 +240,16 @@ func (j *Journal) Held(id string) bool {
 // run, with Unavailable if another version of cassidy recorded it, and with Failed if
 // its record is damaged.
 func (j *Journal) Read(ctx context.Context, id string) (*Log, error) {
-	h, err := j.history(ctx, id)
+	num, err := j.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return j.read(ctx, id, num)
+}
+
+// read is Read for a run whose number is known.
+func (j *Journal) read(ctx context.Context, id string, num int64) (*Log, error) {
+	h, err := j.load(ctx, id, num)
 	if err == nil {
 		err = h.damage
 	}
@@ -254,8 +264,8 @@ func (j *Journal) Read(ctx context.Context, id string) (*Log, error) {
 		why: value.Errorf(value.Internal, "write to the log of run '%s': the log is read-only", id)}, nil
 }
 
-func (j *Journal) resume(ctx context.Context, id string) (*Log, error) {
-	l, err := j.Read(ctx, id)
+func (j *Journal) resume(ctx context.Context, id string, num int64) (*Log, error) {
+	l, err := j.read(ctx, id, num)
 	if err != nil {
 		return nil, err
 	}
