@@ -206,3 +206,51 @@ func TestDueOfAProject(t *testing.T) {
 		t.Errorf("CountRuns gave %v, %v", n, err)
 	}
 }
+
+// TestStart checks that a call is recorded before it is made, that nobody else takes its run meanwhile, and what is not begun.
+func TestStart(t *testing.T) { eachStore(t, testStart) }
+
+func testStart(t *testing.T, on keeper) {
+	m := newMachine(t, on)
+	p := m.process(0, false)
+	p.tools()
+	op, ctx := host.Operate(p.Host), host.StartedBy(context.Background(), "Ann")
+	note := tool.Call{Tool: "note", Args: value.NewDict("text", "called")}
+	call, err := op.Start(ctx, "c", note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Recorded(ctx, "c")
+	if err != nil || r.State != history.Running || r.By() != "Ann" || p.effects > 0 {
+		t.Errorf("after Start, the run is %v, begun by %q, with %d effects: %v", r.State, r.By(), p.effects, err)
+	}
+	if due := p.dueRuns(); len(due) > 0 {
+		t.Errorf("due are %q", due)
+	}
+	if _, err := op.Start(ctx, "c", note); value.KindOf(err) != value.Conflict {
+		t.Errorf("the ID again gave %v", err)
+	}
+	if _, err := p.Resume(ctx, "c"); value.KindOf(err) != value.Conflict {
+		t.Errorf("Resume meanwhile gave %v", err)
+	}
+	if result, err := call(ctx); err != nil || !result.Success || p.effects == 0 {
+		t.Errorf("the call gave %+v after %d effects: %v", result, p.effects, err)
+	}
+	if r, err := p.Recorded(ctx, "c"); err != nil || r.State != history.Done {
+		t.Errorf("the run is %v: %v", r.State, err)
+	}
+	for name, c := range map[string]tool.Call{"an unknown tool": {Tool: "none"}, "a wrong argument": {Tool: "note", Args: value.NewDict("txt", 1)}} {
+		if _, err := op.Start(ctx, "x", c); err == nil {
+			t.Errorf("%s was begun", name)
+		}
+		if _, err := p.Recorded(ctx, "x"); value.KindOf(err) != value.NotFound {
+			t.Errorf("%s was recorded: %v", name, err)
+		}
+	}
+	if err := p.Shutdown(ctx); err != nil { // no call is counted as in progress
+		t.Error(err)
+	}
+	if _, err := op.Start(ctx, "y", note); value.KindOf(err) != value.Closed {
+		t.Errorf("a host that is closed gave %v", err)
+	}
+}

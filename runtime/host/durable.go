@@ -27,20 +27,29 @@ type durable struct {
 
 // make makes the call, or continues the run of its ID.
 func (d durable) make(ctx context.Context, c tool.Call, narrow []tool.Rule) (tool.Result, error) {
-	now := d.host.tools(ctx)
-	read, err := d.check(ctx, now, c)
-	if err != nil {
-		return gate.Failed(err)
-	}
 	begin := d.begins(ctx, c, narrow)
-	log, err := d.journal.Begin(ctx, begin, tool.Script{})
+	call, err := d.start(ctx, c, begin)
 	if d.run != "" && value.KindOf(err) == value.Conflict {
 		return d.host.continueRun(ctx, d.run, err, sameCall(&begin))
 	}
 	if err != nil {
 		return gate.Failed(err)
 	}
-	return d.recorded(ctx, now, log, c, read, false, nil)
+	return call(ctx)
+}
+
+// start records the call as a run that begins, and returns a function that makes it.
+func (d durable) start(ctx context.Context, c tool.Call, begin history.Run) (func(context.Context) (tool.Result, error), error) {
+	now := d.host.tools(ctx)
+	read, err := d.check(ctx, now, c)
+	if err != nil {
+		return nil, err
+	}
+	log, err := d.journal.Begin(ctx, begin, tool.Script{})
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (tool.Result, error) { return d.recorded(ctx, now, log, c, read, false, nil) }, nil
 }
 
 // begins returns the run of a call that is about to begin.

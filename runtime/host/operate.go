@@ -179,6 +179,30 @@ func (h operated) PlanUndo(ctx context.Context, runID string) (*operate.Undone, 
 	return h.planUndo(ctx, runID)
 }
 
+func (h operated) Start(ctx context.Context, runID string, c tool.Call) (func(context.Context) (tool.Result, error), error) {
+	if h.gate.InCall(ctx) {
+		o := callOptions{durable: true}
+		return nil, o.inside()
+	}
+	j, err := h.journal()
+	if err == nil {
+		err = h.inflight.Enter()
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := durable{h.Host, j, runID}
+	call, err := d.start(ctx, c, d.begins(ctx, c, nil))
+	if err != nil {
+		h.inflight.Leave()
+		return nil, err
+	}
+	return func(ctx context.Context) (tool.Result, error) {
+		defer h.inflight.Leave()
+		return call(ctx)
+	}, nil
+}
+
 func (h operated) EndFork(ctx context.Context, runID string, err error) error {
 	return h.endFork(ctx, runID, err)
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -128,9 +129,9 @@ func TestEvents(t *testing.T) {
 // TestManyClients has many clients follow a run over forced reconnects: each gets every event once, in order.
 func TestManyClients(t *testing.T) {
 	t.Parallel()
-	clients := 1000
-	if testing.Short() {
-		clients = 50
+	clients := 100
+	if testutil.Soak() {
+		clients = 1000
 	}
 	r := newRig(t, nil).start()
 	id := r.begin("rob", "sure", `{"n": 25}`)
@@ -256,6 +257,31 @@ func TestDrain(t *testing.T) {
 	}
 	(&rig{Server: next, t: t}).start()
 	r.until(later, history.Done)
+}
+
+// TestCallsBeyondJobs checks that a call is queued while as many runs are executed as may be, and made afterwards.
+func TestCallsBeyondJobs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.Jobs, o.Projects = 1, o.Projects[:1] })
+	release := make(chan struct{})
+	err := r.projects[0].Host.Register(tool.Tool{Name: "hold", Description: "Hold."}, func(context.Context, *value.Dict) (value.Value, error) {
+		<-release
+		return "held", nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	held := r.post("rob", "/v1/tools/hold/call?wait=0", "", http.StatusAccepted).Text("id")
+	queued := r.post("rob", "/v1/tools/echo/call?wait=0", `{"args": {"text": "later"}}`, http.StatusAccepted)
+	if queued.Text("reason") != history.Queued {
+		t.Errorf("the second call is %v", queued)
+	}
+	close(release)
+	r.until(held, history.Done)
+	if run := r.until(queued.Text("id"), history.Done); run.Result != value.Value("later") {
+		t.Errorf("the queued call became %v", run.Result)
+	}
 }
 
 // TestLoop checks that runs which fail, panic or cannot be continued do not end the loop, and that a run is executed once.

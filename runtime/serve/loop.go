@@ -2,10 +2,12 @@ package serve
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -34,8 +36,12 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) keepRunning(ctx context.Context, p *project) {
 	tick := time.NewTicker(dueEvery)
 	defer tick.Stop()
-	for {
-		for _, id := range s.due(ctx, p) {
+	for look := true; ; look = p.look.Swap(false) {
+		list := p.jobs.wants()
+		if look {
+			list = s.due(ctx, p)
+		}
+		for _, id := range list {
 			select { // the projects that wait for a slot get one in turn
 			case s.slots <- struct{}{}:
 			case <-s.draining:
@@ -47,10 +53,11 @@ func (s *Server) keepRunning(ctx context.Context, p *project) {
 				<-s.slots
 				continue
 			}
-			go s.execute(context.WithoutCancel(ctx), p, id)
+			go s.execute(context.WithoutCancel(ctx), p, id, p.resume)
 		}
 		select {
 		case <-tick.C:
+			p.look.Store(true)
 		case <-p.wake:
 		case <-s.draining:
 			return
@@ -76,39 +83,86 @@ func (s *Server) due(ctx context.Context, p *project) []string {
 	return p.jobs.ready(list, s.now())
 }
 
-// execute continues a run. Nothing that happens in it ends the loop.
-func (s *Server) execute(ctx context.Context, p *project, id string) {
+// An executor executes a run, or what is left of it.
+type executor func(ctx context.Context, id string) (tool.Result, error)
+
+// execute executes a run, which has a slot. Nothing that happens in it ends the loop.
+func (s *Server) execute(ctx context.Context, p *project, id string, do executor) {
+	var result tool.Result
 	err := value.Errorf(value.Internal, "the run panicked")
 	defer func() {
 		_ = recover() // the host reports the panics of tools; this is one of Project.Resume
 		p.inbox.changed(id)
-		if p.jobs.done(id, err, s.now()) {
+		if p.jobs.done(id, result, err, s.now()) {
 			s.opts.Logger.Info("a due run was not completed", "project", p.Name, "run", id, "kind", err.Kind.String())
 		}
 		<-s.slots
-		p.wakeUp()
+		if err != nil { // it may have got an answer meanwhile
+			p.lookSoon()
+		}
 	}()
-	err = value.ErrorOf(p.resume(ctx, id), value.Failed)
+	result, failed := do(ctx, id)
+	err = value.ErrorOf(failed, value.Failed)
+}
+
+// startCall records a call that begins, as the run of an ID, and returns a function that has it made without the loop. It
+// returns nil if all slots are taken, or if there is such a run.
+func (s *Server) startCall(ctx context.Context, p *project, id string, c tool.Call) (makeIt func() *execution, err error) {
+	select {
+	case s.slots <- struct{}{}:
+	default:
+		return nil, nil
+	}
+	if p.Within != nil {
+		ctx = p.Within(ctx)
+	}
+	call, err := p.op.Start(ctx, id, c)
+	if err != nil {
+		if <-s.slots; value.KindOf(err) == value.Conflict {
+			err = nil
+		}
+		return nil, err
+	}
+	return func() *execution {
+		x := p.jobs.next(id)
+		p.jobs.take(id)
+		go s.execute(ctx, p, id, func(ctx context.Context, _ string) (tool.Result, error) { return call(ctx) })
+		return x
+	}, nil
 }
 
 // resume continues a run as the project does.
-func (p *project) resume(ctx context.Context, id string) error {
-	r, err := p.Host.Recorded(ctx, id)
-	if err != nil {
-		return err
-	}
-	if p.Resume != nil {
-		_, err = p.Resume(ctx, r)
+func (p *project) resume(ctx context.Context, id string) (result tool.Result, err error) {
+	if p.Resume == nil {
+		result, err = p.Host.Resume(ctx, id)
 	} else {
-		_, err = p.Host.Resume(ctx, id)
+		r, failed := p.Host.Recorded(ctx, id)
+		if failed != nil {
+			return result, failed
+		}
+		result, err = p.Resume(ctx, r)
 	}
-	if r.ForkedFrom != "" && err != nil { // a retry whose scripts do something else ends
+	if err == nil {
+		return result, nil
+	}
+	if r, failed := p.Host.Recorded(ctx, id); failed == nil && r.ForkedFrom != "" { // a retry whose scripts do something else ends
 		_ = p.op.EndFork(ctx, id, err)
 	}
-	return err
+	return result, err
 }
 
-// wakeUp has the loop look for due runs immediately.
+// want has the loop continue a run immediately, even if it waits.
+func (p *project) want(id string) {
+	p.jobs.want(id)
+	p.wakeUp()
+}
+
+// lookSoon has the loop look for due runs immediately.
+func (p *project) lookSoon() {
+	p.look.Store(true)
+	p.wakeUp()
+}
+
 func (p *project) wakeUp() {
 	select {
 	case p.wake <- struct{}{}:
@@ -123,7 +177,14 @@ type jobs struct {
 	wanted  map[string]bool // somebody asked to continue them
 	ended   map[string]bool // since the loop began to look for due runs
 	failed  map[string]failure
-	ending  map[string]chan struct{} // closed when the execution of a run ends
+	ending  map[string]*execution
+}
+
+// An execution is the next one of a run in this process.
+type execution struct {
+	done   chan struct{} // closed when it has ended
+	result tool.Result   // afterwards
+	err    *value.Error  // of Host.Resume
 }
 
 // A failure is that a run could not be continued, and stays due.
@@ -133,7 +194,7 @@ type failure struct {
 }
 
 func newJobs() jobs {
-	return jobs{&sync.Mutex{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]failure{}, map[string]chan struct{}{}}
+	return jobs{&sync.Mutex{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]failure{}, map[string]*execution{}}
 }
 
 // look notes that the loop begins to look for due runs. One that ends meanwhile may be among them, and is due no longer.
@@ -143,7 +204,6 @@ func (j *jobs) look() {
 	clear(j.ended)
 }
 
-// want has a run continued soon, even if it waits.
 func (j *jobs) want(id string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -151,13 +211,18 @@ func (j *jobs) want(id string) {
 	delete(j.failed, id)
 }
 
+// wants returns the runs that somebody asked to continue.
+func (j *jobs) wants() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Collect(maps.Keys(j.wanted))
+}
+
 // ready returns which runs are to be executed now, of those that are due and those that are wanted.
 func (j *jobs) ready(due []string, now time.Time) (list []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for id := range j.wanted {
-		list = append(list, id)
-	}
+	list = slices.AppendSeq(list, maps.Keys(j.wanted))
 	waits := map[string]failure{}
 	for _, id := range due {
 		f, failed := j.failed[id]
@@ -186,14 +251,18 @@ func (j *jobs) take(id string) bool {
 
 // done ends the execution of a run, and reports whether its error is worth a message: a run that waits or
 // was taken by another process has not failed.
-func (j *jobs) done(id string, e *value.Error, now time.Time) bool {
+func (j *jobs) done(id string, result tool.Result, e *value.Error, now time.Time) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.running, id)
 	j.ended[id] = true
-	if ends := j.ending[id]; ends != nil {
-		close(ends)
+	if x := j.ending[id]; x != nil {
+		x.result, x.err = result, e
+		close(x.done)
 		delete(j.ending, id)
+	}
+	if e == nil { // nothing is left of it to continue
+		delete(j.wanted, id)
 	}
 	if e == nil || e.Kind == value.Parked || e.Kind == value.Conflict && e.Limit == "" {
 		delete(j.failed, id)
@@ -206,12 +275,12 @@ func (j *jobs) done(id string, e *value.Error, now time.Time) bool {
 	return true
 }
 
-// ends returns a channel that is closed when this process has executed a run, at the next time that it does.
-func (j *jobs) ends(id string) <-chan struct{} {
+// next returns the next execution of a run in this process.
+func (j *jobs) next(id string) *execution {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.ending[id] == nil {
-		j.ending[id] = make(chan struct{})
+		j.ending[id] = &execution{done: make(chan struct{})}
 	}
 	return j.ending[id]
 }

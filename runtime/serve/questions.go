@@ -178,26 +178,26 @@ func (r *request) answer(p *project, run *history.Run, a answer) (*history.Asked
 	}
 	r.decided(d)
 	p.inbox.changed(run.ID)
-	p.wakeUp()
+	p.lookSoon()
 	return q, nil
 }
 
 // lookAgain has a parked run look at the files that a yes would change. If they are no longer what the person has seen, the
 // run asks about other changes, and lookAgain fails with that question.
 func (r *request) lookAgain(p *project, run *history.Run, q *history.Asked) error {
-	ends := p.jobs.ends(run.ID)
+	next := p.jobs.next(run.ID)
 	if run.State == history.Parked && p.jobs.take(run.ID) {
 		select {
 		case r.s.slots <- struct{}{}:
-			go r.s.execute(context.WithoutCancel(r.Context()), p, run.ID)
+			go r.s.execute(context.WithoutCancel(r.Context()), p, run.ID, p.resume)
 		default: // the gate looks again before it changes them
-			p.jobs.done(run.ID, nil, r.s.now())
+			p.jobs.done(run.ID, tool.Result{}, nil, r.s.now())
 			return nil
 		}
 		late := time.NewTimer(lookTime)
 		defer late.Stop()
 		select {
-		case <-ends:
+		case <-next.done:
 		case <-late.C:
 		case <-r.Context().Done():
 		}

@@ -54,6 +54,8 @@ type request struct {
 	route *route
 	user  *User  // nil for a route without a role
 	id    string // for the log and for the client
+
+	repeats bool // what it begins was begun before, with the same Idempotency-Key
 }
 
 // A response knows whether it has begun.

@@ -108,8 +108,11 @@ func (r *request) key() (string, error) {
 		return "", value.Errorf(value.Invalid, "the Idempotency-Key is longer than 255 bytes")
 	}
 	sum := sha256.Sum256([]byte(r.user.Name + "\x00" + key))
-	return "key-" + hex.EncodeToString(sum[:16]), nil
+	return keyPrefix + hex.EncodeToString(sum[:16]), nil
 }
+
+// keyPrefix begins the IDs of runs that begin with a key.
+const keyPrefix = "key-"
 
 // begins checks that something new may begin in a project, and returns the ID of its run and the context in
 // which it begins.
@@ -122,8 +125,13 @@ func (r *request) begins(p *project) (context.Context, string, error) {
 		r.w.Header().Set("Retry-After", "5")
 		return nil, "", value.Errorf(value.Unavailable, "the server is restarting: nothing new begins").WithHint("try again later")
 	}
-	if other, _, err := r.run(id); err == nil && other != p {
-		return nil, "", value.Errorf(value.Conflict, "the Idempotency-Key was used for another request").WithHint("send another key")
+	if strings.HasPrefix(id, keyPrefix) {
+		switch of, _, err := r.run(id); {
+		case err == nil && of != p:
+			return nil, "", value.Errorf(value.Conflict, "the Idempotency-Key was used for another request").WithHint("send another key")
+		case err == nil:
+			r.repeats = true
+		}
 	}
 	return host.StartedBy(context.WithoutCancel(r.Context()), r.user.Name), id, nil
 }
@@ -167,10 +175,16 @@ func (r *request) begun(p *project, d Decision, err error) error {
 	if err != nil {
 		return err
 	}
+	if r.noted(p, d); !r.repeats {
+		p.want(d.Run)
+	}
+	return nil
+}
+
+// noted records a decision about a project.
+func (r *request) noted(p *project, d Decision) {
 	d.Project = p.Name
 	r.decided(d)
-	p.wakeUp()
-	return nil
 }
 
 // created answers with a run that began.
@@ -231,7 +245,6 @@ func (r *request) resume() (*project, *history.Run, error) {
 	if run.State.Ended() {
 		return nil, nil, value.Errorf(value.Conflict, "the run '%s' has ended: %s", run.ID, run.State)
 	}
-	p.jobs.want(run.ID)
 	return p, run, r.begun(p, Decision{Action: "resume", Run: run.ID}, nil)
 }
 
@@ -315,8 +328,10 @@ func (r *request) retry(from string) (*project, string, error) {
 		return nil, "", err
 	}
 	o.ID = id
-	if _, same, _ := r.run(id); same != nil && same.ForkedFrom == run.ID { // the same request came before
-		return p, id, nil
+	if r.repeats {
+		if _, same, _ := r.run(id); same != nil && same.ForkedFrom == run.ID {
+			return p, id, nil
+		}
 	}
 	id, err = p.Host.Fork(ctx, o)
 	return p, id, r.begun(p, Decision{Action: "retry", Run: id, Of: run.ID}, err)

@@ -67,6 +67,8 @@ type Project struct {
 	Host *host.Host
 	// Resume continues a run. Nil is [host.Host.Resume].
 	Resume func(ctx context.Context, r host.Recorded) (tool.Result, error)
+	// Within returns the context of a call that is made as soon as it begins, without Resume. Nil changes nothing.
+	Within func(ctx context.Context) context.Context
 	// Workflows returns the workflows, for lists and forms. Nil: none are listed.
 	Workflows func(ctx context.Context) ([]host.Workflow, error)
 	// Agent opens an agent for chats by its name; "" is the default. Nil: there is no chat.
@@ -145,7 +147,8 @@ type Server struct {
 type project struct {
 	*Project
 	op   operate.Host
-	wake chan struct{} // has a value when runs may be due
+	wake chan struct{} // has a value when the loop has something to do
+	look atomic.Bool   // runs may be due
 	jobs jobs
 
 	answering sync.Mutex // an answer is compared with those before it

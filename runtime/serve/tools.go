@@ -95,7 +95,7 @@ func (r *request) callTool() error {
 	if err != nil {
 		return err
 	}
-	id, err := r.beginCall(p, r.PathValue("name"), args)
+	c, err := r.beginCall(p, r.PathValue("name"), args)
 	if err != nil {
 		return err
 	}
@@ -103,40 +103,77 @@ func (r *request) callTool() error {
 	if r.URL.Query().Get("wait") == "0" {
 		wait = 0
 	}
-	return r.result(p, id, wait)
+	return r.result(c, wait)
 }
 
-// beginCall begins a call, and returns the ID of its run. Who may answer the questions of the call approves it by making it,
-// as somebody does who types it; for others it asks.
-func (r *request) beginCall(p *project, name string, args *value.Dict) (string, error) {
+// A begunCall is a call that was begun.
+type begunCall struct {
+	p    *project
+	run  string     // its ID
+	next *execution // of the run, since it began; nil if an earlier request has begun it
+}
+
+// beginCall begins a call. Who may answer the questions of the call approves it by making it, as somebody does who types it;
+// for others it asks.
+func (r *request) beginCall(p *project, name string, args *value.Dict) (begunCall, error) {
 	ctx, id, err := r.begins(p)
 	if err != nil {
-		return "", err
+		return begunCall{}, err
 	}
 	c := tool.Call{Tool: name, Args: args.OrEmpty(), Caller: tool.ByModel}
 	if r.s.AnswersOwn(r.user) {
 		c.Caller = tool.ByPerson
 	}
-	id, err = p.Host.BeginCall(ctx, c, host.Durable(id))
-	return id, r.begun(p, Decision{Action: "begin", Run: id}, err)
+	b := begunCall{p: p, run: id}
+	var makeIt func() *execution
+	if !r.repeats {
+		if makeIt, err = r.s.startCall(ctx, p, id, c); err != nil {
+			return b, err
+		}
+	}
+	d := Decision{Action: "begin", Run: id}
+	if makeIt != nil {
+		r.noted(p, d)
+		b.next = makeIt()
+		return b, nil
+	}
+	if b.run, err = p.Host.BeginCall(ctx, c, host.Durable(id)); err == nil && !r.repeats {
+		b.next = p.jobs.next(id) // before the loop hears of the run
+	}
+	return b, r.begun(p, d, err)
 }
 
-// result answers with the result of a run, or after some time with what it waits for.
-func (r *request) result(p *project, id string, wait time.Duration) error {
+// result answers with the result of a call, or after some time with what it waits for.
+func (r *request) result(c begunCall, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
-	if !r.ended(ctx, p, id) {
-		return r.pending(p, id)
+	if c.next != nil {
+		select {
+		case <-c.next.done:
+			if c.next.err == nil {
+				return r.replyResult(c.run, &c.next.result)
+			}
+		case <-time.After(endEvery): // another process may execute it
+		case <-r.s.draining:
+		case <-ctx.Done():
+		}
 	}
-	result, err := p.Host.Resume(r.Context(), id) // which has ended
+	if !r.ended(ctx, c.p, c.run) {
+		return r.pending(c.p, c.run)
+	}
+	result, err := c.p.Host.Resume(r.Context(), c.run) // which has ended
 	if err != nil && result.Error == "" {
 		return err
 	}
+	return r.replyResult(c.run, &result)
+}
+
+func (r *request) replyResult(run string, result *tool.Result) error {
 	text, err := result.MarshalJSON()
 	if err != nil {
 		return err
 	}
-	end := strings.TrimPrefix(describe.JSON(value.NewDict("run", id)), "{")
+	end := strings.TrimPrefix(describe.JSON(value.NewDict("run", run)), "{")
 	r.w.Header().Set("Content-Type", "application/json")
 	_, _ = r.w.Write(append(append(text[:len(text)-1], ','), end+"\n"...)) // it fails when the client has left
 	return nil
@@ -147,7 +184,7 @@ func (r *request) ended(ctx context.Context, p *project, id string) bool {
 	tick := time.NewTicker(endEvery)
 	defer tick.Stop()
 	for {
-		executed := p.jobs.ends(id) // before the run is read, to miss nothing
+		next := p.jobs.next(id) // before the run is read, to miss nothing
 		_, run, err := r.run(id)
 		if err != nil || run.State.Ended() {
 			return err == nil
@@ -156,7 +193,7 @@ func (r *request) ended(ctx context.Context, p *project, id string) bool {
 			return false
 		}
 		select {
-		case <-executed:
+		case <-next.done:
 		case <-tick.C: // another process may execute it
 		case <-r.s.draining:
 			return false

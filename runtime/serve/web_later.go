@@ -128,7 +128,7 @@ func (s *Server) sendLater(p *project, session string) {
 		}
 		s.feeds.hold(p, id)
 		s.audited(Decision{Time: s.now(), User: m.by, Action: "begin", Project: p.Name, Run: id})
-		p.wakeUp()
+		p.want(id)
 	}
 }
 
@@ -141,9 +141,9 @@ func (s *Server) afterTurn(p *project, session string) bool {
 		if value.KindOf(err) == value.NotFound || err == nil && last.State.Ended() {
 			return err == nil
 		}
-		executed := p.jobs.ends(last.ID) // if it ended just now, the tick tells
+		next := p.jobs.next(last.ID) // if it ended just now, the tick tells
 		select {
-		case <-executed:
+		case <-next.done:
 		case <-tick.C:
 		case <-s.draining:
 			return false

@@ -185,7 +185,8 @@ func (d *deed) begin(r *request, args *value.Dict) (string, error) {
 	if d.workflow != nil {
 		return r.begin(d.project, d.info.Name, args)
 	}
-	return r.beginCall(d.project, d.info.Name, args)
+	c, err := r.beginCall(d.project, d.info.Name, args)
+	return c.run, err
 }
 
 // url returns the address of its page with a query, given as names and values.

@@ -48,7 +48,7 @@ func (s *Server) glance(ctx context.Context, p *project, id string, to chan<- gl
 	defer tick.Stop()
 	g := glance{run: id, said: live.said}
 	for {
-		executed := p.jobs.ends(id)
+		next := p.jobs.next(id)
 		select {
 		case to <- g:
 		case <-ctx.Done():
@@ -63,7 +63,7 @@ func (s *Server) glance(ctx context.Context, p *project, id string, to chan<- gl
 			if g.event = e; !open {
 				g.last = true
 			}
-		case <-executed:
+		case <-next.done:
 		case <-tick.C:
 		case <-ctx.Done():
 			return

@@ -127,7 +127,7 @@ func (p *projects) served(dirs []string) (list []*serve.Project, err error) {
 			return nil, value.Errorf(value.Invalid, "two projects are named %s", name).WithHint("serve them apart, or rename a folder")
 		}
 		names[name] = true
-		list = append(list, &serve.Project{Name: name, Host: o.host, Resume: p.resume, Workflows: o.workflows, Agent: o.agent, Source: o.source, HasSecret: o.hasSecret, AddRules: o.addRules})
+		list = append(list, &serve.Project{Name: name, Host: o.host, Resume: p.resume, Within: within, Workflows: o.workflows, Agent: o.agent, Source: o.source, HasSecret: o.hasSecret, AddRules: o.addRules})
 	}
 	return list, nil
 }
@@ -149,6 +149,9 @@ func (p *projects) resume(ctx context.Context, r host.Recorded) (tool.Result, er
 	}
 	return o.host.Resume(ctx, r.ID)
 }
+
+// within returns the context of a call that begins.
+func within(ctx context.Context) context.Context { return app.WithRunState(ctx, &app.RunState{}) }
 
 // resumeWorkflow continues the run of a workflow.
 func (o *opened) resumeWorkflow(ctx context.Context, r *host.Recorded) (tool.Result, error) {
