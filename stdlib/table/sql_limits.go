@@ -82,6 +82,16 @@ func openSQL(ctx context.Context, c sqlConnector) (*sql.DB, *sql.Conn, error) {
 	return db, conn, nil
 }
 
+// keepActive begins a statement that is not ended before the rows are closed. SQLite forgets an interrupt when a statement
+// begins while no other is active, so a query whose time ends just before it begins would run forever.
+func keepActive(conn *sql.Conn) (rows driver.Rows, err error) {
+	err = conn.Raw(func(c any) error {
+		rows, err = c.(sqlConn).QueryContext(context.Background(), "VALUES (1), (2)", nil)
+		return err
+	})
+	return rows, err
+}
+
 // countMemory makes SQLite count its memory, which its limit of memory requires. That is
 // only possible before the process opens its first database, as here in a worker. If
 // another database was opened first, such as the records in a host, the memory of the

@@ -34,7 +34,7 @@ func tablesNamed(pairs ...any) *value.Dict {
 	return d
 }
 
-// askSQL calls data.sql with tables, params and a timeout.
+// askSQL calls data.sql with tables, params and a timeout, which is long if it is not given: other tests run at the same time.
 func askSQL(t testing.TB, f tool.Func, query string, tables *value.Dict, rest ...value.Value) (*Table, error) {
 	t.Helper()
 	return askSQLUnder(t, context.Background(), f, query, tables, rest...)
@@ -42,6 +42,7 @@ func askSQL(t testing.TB, f tool.Func, query string, tables *value.Dict, rest ..
 
 func askSQLUnder(t testing.TB, ctx context.Context, f tool.Func, query string, tables *value.Dict, rest ...value.Value) (*Table, error) {
 	t.Helper()
+	rest = append(rest, []value.Value{nil, float64(maxQueryTime)}[min(len(rest), 2):]...)
 	args, err := f.Bind(append([]value.Value{query, tables}, rest...), nil)
 	if err != nil {
 		return nil, err
@@ -514,6 +515,17 @@ func TestSQLNaN(t *testing.T) {
 	got, err := askSQL(t, sqlFunc(), "select x, x is null as gone from t", tablesNamed("t", u))
 	if err != nil || shown(t, got) != "x:float gone:integer | null 1| 1.0 0" {
 		t.Errorf("NaN: %v, %v", got, err)
+	}
+}
+
+// TestSQLEndsAtOnce ends queries just as they begin, which SQLite must not miss.
+func TestSQLEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	f, tables := sqlFunc(), tablesNamed("big", bigTable())
+	for i := range testutil.Times(100, 3000) {
+		if _, err := askSQL(t, f, hostileSQL()["endless recursion"], tables, nil, 0.0005+float64(i%50)*0.0001); !errors.Is(err, value.ErrLimit) {
+			t.Fatalf("query %d: %v", i, err)
+		}
 	}
 }
 
