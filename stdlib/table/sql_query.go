@@ -131,11 +131,6 @@ func (q *sqlQuery) within(ctx context.Context, e *sqlEngine, do func() error) (e
 	defer e.adjustMemory(-share)
 	defer db.Close()
 	defer conn.Close()
-	active, err := keepActive(conn)
-	if err != nil {
-		return q.explain(err)
-	}
-	defer active.Close()
 	defer func() {
 		r := recover()
 		if _, bug := r.(runtime.Error); bug {
@@ -145,6 +140,11 @@ func (q *sqlQuery) within(ctx context.Context, e *sqlEngine, do func() error) (e
 			err = errSQLMemory(fmt.Sprint(r))
 		}
 	}()
+	active, err := keepActive(conn)
+	if err != nil {
+		return q.explain(err)
+	}
+	defer active.Close()
 	q.conn = conn
 	return do()
 }
