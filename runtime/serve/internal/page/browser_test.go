@@ -115,6 +115,9 @@ func serveSamples(t *testing.T, list []sample) string {
 	return server.URL
 }
 
+// lastResort is how long a test waits for a page.
+const lastResort = 3 * time.Minute
+
 // A browser is one tab of Chromium.
 type browser struct {
 	ctx context.Context
@@ -170,7 +173,7 @@ func (b *browser) on(t *testing.T, s screen) {
 // evaluate returns the value of a script in the page.
 func evaluate[T any](t *testing.T, b *browser, script string) T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(b.ctx, lastResort)
 	defer cancel()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
 	if err != nil {
@@ -182,7 +185,7 @@ func evaluate[T any](t *testing.T, b *browser, script string) T {
 // do acts in the page.
 func (b *browser) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(b.ctx, lastResort)
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
 		t.Fatal(err)
@@ -192,7 +195,7 @@ func (b *browser) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 // wait waits until a script in the page is true.
 func (b *browser) wait(t *testing.T, script string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !evaluate[bool](t, b, "Boolean("+script+")"); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(lastResort); !evaluate[bool](t, b, "Boolean("+script+")"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("it stays false that %s", script)
 		}
@@ -427,7 +430,7 @@ func TestPane(t *testing.T) {
 	var sent string
 	select {
 	case sent = <-s.posts:
-	case <-time.After(time.Minute):
+	case <-time.After(lastResort):
 		t.Fatalf("the form is not sent: the focus is on %s", evaluate[string](t, b, `document.activeElement.outerHTML`))
 	}
 	if !strings.HasPrefix(sent, "/questions/april:13.2:1?") || !strings.Contains(sent, "answer=yes") || !strings.Contains(sent, "why=because") || !strings.Contains(sent, "rev=1") {
