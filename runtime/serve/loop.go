@@ -17,7 +17,8 @@ const (
 )
 
 // Run executes the runs that are due until ctx ends or the server is shut down: immediately after a run
-// begins or a question is answered here, and otherwise within about a second. The runs that it has
+// begins or a question is answered here, and otherwise within about a second. Calls over the API do not wait for Run: they
+// are made as they begin, unless Options.Jobs runs are executed already. The runs that it has
 // begun to execute continue; [Server.Shutdown] waits for them. If a run fails, its record says so, and the
 // Logger gets the kind of an error that left it due. Run returns nil after Shutdown, or else the error of ctx.
 func (s *Server) Run(ctx context.Context) error {
