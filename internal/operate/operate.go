@@ -21,6 +21,9 @@ type Host interface {
 	// HasStore reports whether the host can record runs. Without a store, sessions are kept in
 	// memory and no run can be resumed.
 	HasStore() bool
+	// Elsewhere reports whether others execute a recorded run, or one that is to begin for "": the store of the host is a
+	// [journal.Remote].
+	Elsewhere(runID string) bool
 	// Project returns the project of the host's runs, or "".
 	Project() string
 	// Memory returns the memory that calls of the host share, for what is held for a call before and after it,

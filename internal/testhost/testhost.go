@@ -7,6 +7,7 @@ import (
 
 	"github.com/cassidy-run/cassidy"
 	"github.com/cassidy-run/cassidy/internal/testworker"
+	"github.com/cassidy-run/cassidy/runtime/journal/journaltest"
 	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 )
 
@@ -15,6 +16,8 @@ import (
 type On struct {
 	Sandbox cassidy.Mode
 	Journal string // the folder of the store of runs, or ""
+	// Resume has the runs executed: the store is a [journal.Remote] whose worker it is. Nil: the host executes them.
+	Resume func(tenant, id string)
 }
 
 // Open opens a host for a project folder; o may be nil. It is closed with the test.
@@ -35,7 +38,9 @@ func Open(tb testing.TB, on On, dir string, o *cassidy.Options) (*cassidy.Host, 
 			return nil, err
 		}
 		tb.Cleanup(func() { _ = store.Close() })
-		shared.Store = store
+		if shared.Store = store; on.Resume != nil {
+			shared.Store = journaltest.Remote(store, on.Resume)
+		}
 	}
 	r, err := cassidy.New(shared)
 	if err != nil {

@@ -132,13 +132,22 @@ func (s *Session) admit(ctx context.Context) error {
 }
 
 // settle stores how a turn of this session ended. After a failure, it reads the state from the
-// store.
-func (s *Session) settle(ctx context.Context, r *Reply, err error) {
+// store, and also the reply if others executed the turn.
+func (s *Session) settle(ctx context.Context, r *Reply, err error) (*Reply, error) {
+	ctx = context.WithoutCancel(ctx)
+	if s.stored && host.Operate(s.agent.host).Elsewhere("") {
+		s.stale = true
+		if e := s.load(ctx, r.Run); e != nil || s.waiting {
+			return r, cmp.Or(err, e)
+		}
+		return s.past.reply, s.past.failure
+	}
 	s.past = &past{r, err}
 	if s.stored && err != nil {
 		s.stale = true
-		_ = s.refresh(context.WithoutCancel(ctx)) // if it fails, the next turn tries again
+		_ = s.refresh(ctx) // if it fails, the next turn tries again
 	}
+	return r, err
 }
 
 // refresh reads the turns that other Sessions have added.
@@ -244,7 +253,7 @@ func (s *Session) ended(t *turn, r *host.Recorded) {
 	t.result.Reason = Reason(r.Reason)
 	s.past = &past{reply: &t.result}
 	if r.Err != nil {
-		s.past.failure = r.Err
+		s.past.failure = s.agent.policy.placeless(r.Err)
 	} else {
 		s.past.failure = t.finish(r.Result)
 	}

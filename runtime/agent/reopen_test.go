@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cassidy-run/cassidy"
+	"github.com/cassidy-run/cassidy/internal/testhost"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -122,6 +124,35 @@ func TestBegin(t *testing.T) {
 	}
 	if _, err := s.session.Begin(ctx, " "); value.KindOf(err) != value.Invalid {
 		t.Errorf("an empty message gave %v", err)
+	}
+}
+
+// TestElsewhere compares sessions whose turns others execute with sessions whose turns are executed here.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	const question = "and now?"
+	set := setting{store: true, files: twoFiles, options: agent.Options{Policy: "chat"}, replies: play{readsA(), "It says a.", &value.Error{Kind: value.Invalid, Err: errors.New("no such model")}, "3"}}
+	here, there := newStage(t, set), newStage(t, set)
+	h, err := testhost.Open(t, testhost.On{Sandbox: cassidy.Inline, Journal: there.journal, Resume: func(_, id string) { _, _ = there.Resume(context.Background(), id) }}, there.dir, &cassidy.Options{TrustSource: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := set.options
+	o.WorkDir, o.Model, o.Tools = there.dir, script.New("replies", false, nil), []string{"read_file", "list_files", "write_file"}
+	a, err := agent.New(h, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := a.NewSession("run")
+	for _, text := range []string{"what is in a?", "fail", question} {
+		want, wantErr := here.session.Send(t.Context(), text)
+		got, gotErr := away.Send(t.Context(), text)
+		if got.Text != want.Text || got.Reason != want.Reason || got.Run != want.Run || len(got.Calls) != len(want.Calls) || got.Usage.Requests != want.Usage.Requests || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
+			t.Errorf("elsewhere: %+v, %v\nhere: %+v, %v", got, gotErr, want, wantErr)
+		}
+	}
+	if got, want := away.Messages(), here.session.Messages(); len(got) != len(want) || got[len(got)-1].Text != want[len(want)-1].Text {
+		t.Errorf("the conversation elsewhere is %v, want %v", got, want)
 	}
 }
 

@@ -184,7 +184,7 @@ func (s *Session) Send(ctx context.Context, text string) (Reply, error) {
 	if t.replied { // else they were not sent
 		s.state.Attached = nil
 	}
-	s.settle(ctx, r, err)
+	r, err = s.settle(ctx, r, err)
 	return *r, err
 }
 

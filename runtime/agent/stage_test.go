@@ -39,6 +39,7 @@ type stage struct {
 	*host.Host
 	t       testing.TB
 	dir     string
+	journal string // the folder of the store, or ""
 	session *agent.Session
 
 	turns []*recordedTurn // that [stage.turn] made
@@ -75,11 +76,10 @@ func newStage(t testing.TB, set setting) *stage {
 		mode = cassidy.Process
 	}
 	var err error
-	journal := ""
 	if set.store {
-		journal = t.TempDir()
+		s.journal = t.TempDir()
 	}
-	s.Host, err = testhost.Open(t, testhost.On{Sandbox: mode, Journal: journal}, s.dir, &cassidy.Options{TrustSource: true, Approver: set.approve, Memory: set.memory})
+	s.Host, err = testhost.Open(t, testhost.On{Sandbox: mode, Journal: s.journal}, s.dir, &cassidy.Options{TrustSource: true, Approver: set.approve, Memory: set.memory})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,14 @@ func Metered(ctx context.Context, h *host.Host, p *host.Program, c Ceilings) (me
 		e.Usage = usageOf(m.Total()).Dict()
 		return e
 	}
-	return meter.With(ctx, m), func() Usage { return usageOf(m.Total()) }, r.Check()
+	used = func() Usage {
+		if host.Operate(h).Elsewhere(p.ID) { // others have counted
+			all, _ := recordedUsage(context.WithoutCancel(ctx), h, p.ID, meter.Limits{})
+			return usageOf(all)
+		}
+		return usageOf(m.Total())
+	}
+	return meter.With(ctx, m), used, r.Check()
 }
 
 // StepUsage returns what a recorded step of a run used of models, from its outcome and its notes.

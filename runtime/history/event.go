@@ -35,7 +35,7 @@ func (l *Log) AddEvent(e *tool.Event, deliver func()) {
 	r.put(d, result)
 	rec, err := r.record(eventAdded)
 	if err == nil {
-		err = l.j.w.later(&job{log: l, record: rec})
+		err = l.w.later(&job{log: l, record: rec})
 	}
 	if err == nil { // otherwise the event is not recorded, and has no number
 		e.Seq, l.lastEvent = seq, seq

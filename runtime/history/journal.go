@@ -44,9 +44,10 @@ type Journal struct {
 // shared is the part that the journals of all tenants of a store share.
 type shared struct {
 	store   journal.Store
+	remote  journal.Remote // the store, if it is one
 	version string
 	clock   clock
-	w       *writer
+	w       *writer // of all runs; those of a remote store have one each, as they share no transaction
 
 	mu   sync.Mutex
 	logs map[*Log]bool // the open logs
@@ -68,8 +69,45 @@ func Open(s journal.Store, o *Options) *Journal {
 	if o == nil {
 		o = &Options{}
 	}
-	return &Journal{shared: &shared{store: s, version: utf8Text(cmp.Or(o.Version, moduleVersion())), clock: o.Clock, w: &writer{store: s}, logs: map[*Log]bool{}}}
+	remote, _ := s.(journal.Remote)
+	return &Journal{shared: &shared{store: s, remote: remote, version: utf8Text(cmp.Or(o.Version, moduleVersion())), clock: o.Clock, w: &writer{store: s, delay: flushAfter}, logs: map[*Log]bool{}}}
 }
+
+// writer returns the writer of a run that is opened.
+func (s *shared) writer() *writer {
+	if s.remote == nil {
+		return s.w
+	}
+	return &writer{store: s.store, delay: flushRemoteAfter}
+}
+
+// flush writes what is pending of a run, or of all runs for "". If that fails, stored records can still be read.
+func (j *Journal) flush(id string) {
+	if j.remote == nil {
+		_ = j.w.flush()
+		return
+	}
+	j.mu.Lock()
+	var own []*writer
+	for l := range j.logs {
+		if l.run.ID == id && l.j.tenant == j.tenant {
+			own = append(own, l.w)
+		}
+	}
+	j.mu.Unlock()
+	for _, w := range own {
+		_ = w.flush()
+	}
+}
+
+// Elsewhere reports whether others execute a run, as its store is a [journal.Remote]: then this process only begins and
+// watches it. For "" it is a run that is to begin.
+func (j *Journal) Elsewhere(id string) bool {
+	return j.remote != nil && (id == "" || !j.remote.Executes(j.tenant, id))
+}
+
+// Wake has a run tried again that others execute, see [Journal.Elsewhere].
+func (j *Journal) Wake(ctx context.Context, id string) error { return j.remote.Wake(ctx, j.tenant, id) }
 
 // moduleVersion returns the version of this module in the running program, or "".
 func moduleVersion() string {
@@ -98,6 +136,9 @@ func (j *Journal) Close() error {
 	j.logs = nil
 	j.mu.Unlock()
 	for l := range logs {
+		if l.w != j.w {
+			err = cmp.Or(err, l.w.close())
+		}
 		l.shut(journal.ErrClosed())
 	}
 	return err
@@ -147,9 +188,9 @@ func (j *Journal) begin(ctx context.Context, r Run, s tool.Script, steps ...[]by
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{j: j, run: r, script: s, lease: lease, steps: map[string]*step{}}
+	l := &Log{j: j, w: j.writer(), run: r, script: s, lease: lease, steps: map[string]*step{}}
 	l.script.Hash = r.Script
-	if err := j.w.waitAll(&job{log: l, record: record, head: func(h *head) { h.updated = r.Started }}, steps); err != nil {
+	if err := l.w.waitAll(&job{log: l, record: record, head: func(h *head) { h.updated = r.Started }}, steps); err != nil {
 		_ = lease.Release() // nothing was recorded
 		return nil, err
 	}
@@ -260,7 +301,7 @@ func (j *Journal) read(ctx context.Context, id string, num int64) (*Log, error) 
 	if err != nil {
 		return nil, damaged(id, "its script", err)
 	}
-	return &Log{j: j, run: h.run, script: script, steps: h.steps, num: h.num, head: h.head, lastEvent: h.lastEvent(),
+	return &Log{j: j, w: j.writer(), run: h.run, script: script, steps: h.steps, num: h.num, head: h.head, lastEvent: h.lastEvent(),
 		why: value.Errorf(value.Internal, "write to the log of run '%s': the log is read-only", id)}, nil
 }
 
@@ -286,5 +327,5 @@ func (j *Journal) resume(ctx context.Context, id string, num int64) (*Log, error
 	if err != nil {
 		return nil, err
 	}
-	return l, j.w.wait(&job{log: l, record: record, head: func(h *head) { h.stand(Running, at) }})
+	return l, l.w.wait(&job{log: l, record: record, head: func(h *head) { h.stand(Running, at) }})
 }

@@ -17,6 +17,7 @@ import (
 // is closed. A log of [Journal.Read] is read-only.
 type Log struct {
 	j      *Journal
+	w      *writer
 	run    Run
 	script tool.Script
 	lease  journal.Lease // nil for a read-only log
@@ -226,7 +227,7 @@ func (l *Log) Close() error {
 	if l.closed() != nil {
 		return nil
 	}
-	err := l.j.w.wait(&job{log: l, last: true})
+	err := l.w.wait(&job{log: l, last: true})
 	l.shut(l.errClosed())
 	return err
 }
@@ -243,7 +244,7 @@ func (l *Log) shut(why error) {
 		l.j.mu.Lock()
 		delete(l.j.logs, l)
 		l.j.mu.Unlock()
-		l.j.w.drop(l)
+		l.w.drop(l)
 		if l.lease != nil {
 			_ = l.lease.Release() // it ends with the process at the latest
 		}
@@ -275,9 +276,9 @@ func (l *Log) add(ctx context.Context, a addition, r *recorder) error {
 	}
 	j := &job{log: l, record: rec, head: a.head}
 	if a.durable || a.kind == effectSettled && (was.sync || s.isWrite()) || a.kind == placeNoted && was.sync {
-		err = l.j.w.wait(j)
+		err = l.w.wait(j)
 	} else {
-		err = l.j.w.later(j)
+		err = l.w.later(j)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -335,7 +336,7 @@ func (l *Log) finish(a addition, r *recorder) error {
 	if err := l.closed(); err != nil {
 		return err
 	}
-	if err := l.j.w.wait(&job{log: l, record: rec, last: true, head: a.head}); err != nil {
+	if err := l.w.wait(&job{log: l, record: rec, last: true, head: a.head}); err != nil {
 		return err
 	}
 	l.shut(l.errClosed())

@@ -51,7 +51,7 @@ func NewMemory(r Run, s tool.Script) *Memory {
 	l, err := j.begin(context.Background(), r, s)
 	if err != nil {
 		r.Script = s.Sum()
-		l = &Log{j: j, run: r, script: s, steps: map[string]*step{}, why: err}
+		l = &Log{j: j, w: j.writer(), run: r, script: s, steps: map[string]*step{}, why: err}
 	}
 	m.Log, m.open = l, l
 	return m
@@ -93,7 +93,7 @@ func (m *Memory) load(e Entry) error {
 		put(r)
 		var data []byte
 		if data, err = r.record(kind); err == nil {
-			err = l.j.w.wait(&job{log: l, record: data})
+			err = l.w.wait(&job{log: l, record: data})
 		}
 		if err == nil {
 			added, _, _ := nextRecord(data)

@@ -133,7 +133,7 @@ func (f *Filter) stored(ctx context.Context, j *Journal) (journal.Filter, error)
 // single run is in its Damage.
 func (j *Journal) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		_ = j.w.flush() // if that fails, stored records can still be read
+		j.flush("")
 		stored, err := f.stored(ctx, j)
 		if err != nil {
 			yield(Run{}, err)
@@ -162,7 +162,7 @@ func (j *Journal) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
 // Count returns how many runs a filter selects in each state, without Limit. It counts a run that is stuck only for
 // this version in its state in the store.
 func (j *Journal) Count(ctx context.Context, f Filter) (map[State]int, error) {
-	_ = j.w.flush() // if that fails, stored records can still be read
+	j.flush("")
 	stored, err := f.stored(ctx, j)
 	if err != nil {
 		return nil, err
@@ -239,7 +239,7 @@ func (j *Journal) isRunning(ctx context.Context, id string) bool {
 // Tenants returns the tenants with runs that have not ended, in order. If the store is
 // damaged, those that can be read come with an error.
 func (j *Journal) Tenants(ctx context.Context) ([]string, error) {
-	_ = j.w.flush() // if that fails, stored records can still be read
+	j.flush("")
 	return j.store.Tenants(ctx, Running, Parked)
 }
 

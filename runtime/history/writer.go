@@ -15,6 +15,9 @@ import (
 // few effects, so that they share one flush.
 const flushAfter = 50 * time.Millisecond
 
+// flushRemoteAfter is flushAfter for a remote store, where each flush costs as much as many effects.
+const flushRemoteAfter = time.Second
+
 // retryAfter is the delay before a failed write is tried again.
 const retryAfter = time.Second
 
@@ -25,7 +28,8 @@ const retryAfter = time.Second
 // written keeps a stack of 32 KB instead of 16 KB, so not each run should write.
 type writer struct {
 	store  journal.Store
-	frames []byte // buffer of the active writer for frames
+	delay  time.Duration // flushAfter or flushRemoteAfter
+	frames []byte        // buffer of the active writer for frames
 
 	mu      sync.Mutex
 	queue   []*job
@@ -118,7 +122,7 @@ func (w *writer) writeOn() {
 const queueMost = 1024
 
 // later writes a record without waiting: with the next job that somebody waits for, or
-// after flushAfter.
+// after the delay of the writer.
 func (w *writer) later(j *job) error {
 	w.mu.Lock()
 	err := w.refusal(j)
@@ -131,7 +135,7 @@ func (w *writer) later(j *job) error {
 	}
 	w.queue = append(w.queue, j)
 	if !w.writing {
-		w.arm(flushAfter)
+		w.arm(w.delay)
 	}
 	return nil
 }
@@ -203,7 +207,7 @@ func (w *writer) writeQueue() (again bool) {
 	switch {
 	case again:
 	case len(w.queue) > len(kept):
-		w.arm(flushAfter)
+		w.arm(w.delay)
 	case len(kept) > 0:
 		w.arm(retryAfter)
 	}

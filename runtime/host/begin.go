@@ -110,11 +110,15 @@ func (h *Host) BeginUndo(ctx context.Context, runID string) (undoID string, err 
 
 // queue parks a run that was begun, for whoever resumes it.
 func (h *Host) queue(ctx context.Context, record history.Record) (runID string, err error) {
+	id := record.Run().ID
 	if err := record.Park(context.WithoutCancel(ctx), history.Queued, time.Time{}); err != nil {
-		_ = record.Close() // the run can be resumed nevertheless
+		_ = record.Close() // the run can be resumed nevertheless, unless nobody has it yet
+		if h.elsewhere(id) {
+			return "", err
+		}
 	}
 	h.wakeDue()
-	return record.Run().ID, nil
+	return id, nil
 }
 
 // begun returns the ID of a run, also of one that the same request has begun before.

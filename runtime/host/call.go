@@ -41,6 +41,13 @@ func (h *Host) Call(ctx context.Context, c tool.Call, opts ...CallOption) (tool.
 		if err != nil {
 			return gate.Failed(err)
 		}
+		if j.Elsewhere("") {
+			id, err := h.BeginCall(ctx, c, opts...)
+			if err != nil {
+				return gate.Failed(err)
+			}
+			return h.awaitResult(ctx, id)
+		}
 		return durable{h, j, o.run}.make(ctx, c, o.narrow)
 	}
 	if h.gate.Middleware != nil { // a middleware may wait, and must end with the host

@@ -12,13 +12,16 @@ import (
 // Due yields the runs of the host's project (Options.Project; of all, if that is "") that [Host.Resume] can continue
 // now, the newest first. These are the parked runs that were begun ([Host.Begin]), have slept long enough, have got an answer, were interrupted, or wait for
 // something that may be available again; then follow the runs whose process died. Runs that
-// this or another process executes are left out, and those that are stuck. If Resume fails, as
+// this or another process executes are left out, those that are stuck, and all if the store is a [journal.Remote]. If Resume fails, as
 // for an unavailable tool, the run stays due.
 //
 // The loop may call Resume; [Host.ResumeDue] does so for a server. Due fails with kind
 // Invalid if the host has no store.
 func (h *Host) Due(ctx context.Context) iter.Seq2[history.Run, error] {
 	return fromJournal(h, func(j *history.Journal) iter.Seq2[history.Run, error] {
+		if j.Elsewhere("") {
+			return func(func(history.Run, error) bool) {}
+		}
 		return j.ResumableIn(ctx, h.opts.Project, h.opts.Clock())
 	})
 }

@@ -311,6 +311,9 @@ func (h *Host) Resume(ctx context.Context, runID string) (tool.Result, error) {
 	if h.gate.InCall(ctx) { // the run would not have the rights and rules of the call
 		return gate.Failed(resumedByCall(runID))
 	}
+	if h.elsewhere(runID) {
+		return h.resumeElsewhere(ctx, runID)
+	}
 	k, err := h.kinds.find(r.Kind)
 	if err != nil {
 		return gate.Failed(err)

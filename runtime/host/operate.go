@@ -43,6 +43,8 @@ func (h operated) Valid() error { return h.valid() }
 
 func (h operated) HasStore() bool { return h.opts.Journal != nil }
 
+func (h operated) Elsewhere(runID string) bool { return h.elsewhere(runID) }
+
 func (h operated) Journal() (*history.Journal, error) { return h.journal() }
 
 func (h operated) Project() string { return h.opts.Project }
@@ -185,6 +187,10 @@ func (h operated) Start(ctx context.Context, runID string, c tool.Call) (func(co
 		return nil, o.inside()
 	}
 	j, err := h.journal()
+	if err == nil && j.Elsewhere("") {
+		id, err := h.BeginCall(ctx, c, Durable(runID))
+		return func(ctx context.Context) (tool.Result, error) { return h.awaitResult(ctx, id) }, err
+	}
 	if err == nil {
 		err = h.inflight.Enter()
 	}

@@ -150,13 +150,16 @@ func (h *Host) RunProgram(ctx context.Context, p *Program) (tool.Outcome, error)
 	}
 	g, runner, done, err := p.begin(ctx, h)
 	defer done()
-	if err != nil {
+	switch {
+	case err != nil:
 		return tool.Outcome{}, err
+	case g == nil:
+		return h.runElsewhere(ctx, p)
 	}
 	return g.RunProgram(ctx, runner)
 }
 
-// begin returns the pass of a program and its runner. The caller must call done, also after an
+// begin returns the pass of a program and its runner; no pass if others execute the program. The caller must call done, also after an
 // error. It is a function of its own so that a waiting run does not hold its stack frame. It
 // changes a copy of the program, as a record replaces the script and the arguments.
 func (given *Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner tool.Runner, done func(), err error) {
@@ -166,6 +169,9 @@ func (given *Program) begin(ctx context.Context, h *Host) (g *gate.Pass, runner 
 		c.Caller = tool.ByModel
 	}
 	above, done := h.gate.EnterCall(ctx, &c)
+	if above == nil && p.isElsewhere(h) {
+		return nil, nil, done, nil
+	}
 	t := p.asTool()
 	if err := h.gate.Effects.CheckModules(p.Name, p.Modules); err != nil {
 		return nil, nil, done, err

@@ -89,6 +89,18 @@ type Store interface {
 	Close() error
 }
 
+// A Remote is a Store whose runs are executed by its own workers, wherever these are, and not by those who begin or answer
+// them. A new run is in this process until it is parked for the first time; then it is stored, and a worker executes it
+// until it parks or ends. Its Commit is a transaction for each run: after an error, other runs may have been written.
+type Remote interface {
+	Store
+	// Executes reports whether this process is the worker that executes a run now. Nobody else can add to its record.
+	Executes(tenant, id string) bool
+	// Wake has a worker try to continue a run now that is parked or stuck. It fails with NotFound if the run does
+	// not exist or has ended.
+	Wake(ctx context.Context, tenant, id string) error
+}
+
 // A Lease is the exclusive right to execute a run. Its methods are safe for
 // concurrent use.
 type Lease interface {

@@ -227,7 +227,7 @@ func (w *waits) Add(run string, why value.LimitName, q *tool.Question, until tim
 	if !until.IsZero() && (all.Until.IsZero() || until.Before(all.Until)) {
 		all.Until = until
 	}
-	return asError(one)
+	return Waits(one)
 }
 
 // Repair adds a failure of the environment, see [Repairable], with which no script can go on. It
@@ -243,10 +243,11 @@ func (w *waits) Repair(run string, err error) error {
 	if w.error == nil || w.error.Reason == string(reasonSleep) {
 		w.error = one
 	}
-	return asError(one)
+	return Waits(one)
 }
 
-func asError(e *history.ParkedError) *value.Error {
+// Waits returns the error of a run that waits, with what to do.
+func Waits(e *history.ParkedError) *value.Error {
 	return &value.Error{Kind: value.Parked, Err: e, Limit: value.LimitName(e.Reason), Hint: resumeHint(e)}
 }
 
@@ -263,7 +264,7 @@ func (w *waits) Parked() *value.Error {
 		e.Limit = value.LimitName(all.Reason)
 		return e
 	}
-	return asError(&all)
+	return Waits(&all)
 }
 
 // Wake returns when the run continues by itself; zero means never, or after the usual time for a
