@@ -111,6 +111,7 @@ type progress struct {
 	settled   bool
 	answered  bool // the answer to the last question was used
 	sync      bool // the outcome must be durable when it is recorded, see [Intent.Sync] and [Intent.Costly]
+	acts      bool // it is in progress, and must not be interrupted
 }
 
 // isOpen reports whether the last question of the step is open.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -15,6 +16,23 @@ const renewEvery = 5 * time.Second
 // another one has gone on with the run, frames with the next numbers exist: whatever the first one tries to record then
 // fails with Conflict, so it carries out no effect that must be recorded first. It notices the loss by the renewal too,
 // and closes its log.
+
+// yieldEvery is how often a log that has to yield looks whether the effects in progress have ended.
+const yieldEvery = 10 * time.Millisecond
+
+// yield ends the execution of a run before the next effect, if it has to, once all effects in progress have ended: if they were
+// interrupted, their outcomes would be unknown.
+func (l *Log) yield(ctx context.Context, y journal.Yielder) error {
+	for ; y.Yields(); time.Sleep(yieldEvery) {
+		if err := ctx.Err(); err != nil {
+			return value.AsError(err, value.Canceled)
+		}
+		if l.acting.Load() == 0 {
+			return value.Errorf(value.Canceled, "the run '%s' is continued by another execution", l.run.ID).WithLimit(value.LimitWorker)
+		}
+	}
+	return nil
+}
 
 // renew renews the lease of a log if that is time. If the lease was lost, renew closes the log and fails with Conflict.
 func (l *Log) renew(ctx context.Context) error {

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
@@ -35,6 +36,8 @@ type Log struct {
 	why     error            // why it accepts no more records, or nil
 	// completed stands for the steps that this process has completed.
 	completed step
+
+	acting atomic.Int64 // the effects in progress that must not be interrupted
 
 	num  int64 // of the run in the store
 	head head  // the durable progress of the run; only the writer uses it
@@ -139,8 +142,14 @@ func (l *Log) entries(wanted func(*step) bool, decoded func(*Entry) bool) iter.S
 func (l *Log) Intend(ctx context.Context, i Intent) error {
 	r := about(i.StepPath, l.j.store, l.j.clock)
 	r.intent(&i)
-	durable := i.Sync || !i.Staged && (i.Kind == tool.Write || i.Kind == tool.External)
-	return l.add(ctx, addition{kind: effectIntended, place: i.StepPath, durable: durable, sync: i.Sync || i.Costly}, r)
+	acts := !i.Staged && (i.Kind == tool.Write || i.Kind == tool.External)
+	durable := i.Sync || acts
+	if y, ok := l.lease.(journal.Yielder); ok && durable {
+		if err := l.yield(ctx, y); err != nil {
+			return err
+		}
+	}
+	return l.add(ctx, addition{kind: effectIntended, place: i.StepPath, durable: durable, acts: acts && !i.Sync, sync: i.Sync || i.Costly}, r)
 }
 
 // Settle records the outcome of an intended effect, or its error together with the
@@ -257,6 +266,7 @@ type addition struct {
 	place   tool.StepPath
 	durable bool        // stored before the caller continues
 	sync    bool        // its outcome too
+	acts    bool        // it is of an effect that must not be interrupted: others are part of one, or consist of some
 	answers int         // the number of the answered question
 	head    func(*head) // changes the run's head, or nil
 }
@@ -285,10 +295,18 @@ func (l *Log) add(ctx context.Context, a addition, r *recorder) error {
 	switch {
 	case err != nil:
 		s.progress = was
-	case a.kind == effectSettled && s.records == nil: // a long run stays small
+		return err
+	case a.acts && !s.acts:
+		s.acts = true
+		l.acting.Add(1)
+	case a.kind == effectSettled && s.acts:
+		s.acts = false
+		l.acting.Add(-1)
+	}
+	if a.kind == effectSettled && s.records == nil { // a long run stays small
 		l.steps[s.name] = &l.completed
 	}
-	return err
+	return nil
 }
 
 // observed returns the error of a context that has ended. It is ignored for outcomes,

@@ -111,6 +111,10 @@ type Lease interface {
 	Release() error
 }
 
+// A Yielder is a lease of a [Remote] that can ask its holder to end the execution soon, so that another one continues the
+// run. The holder begins no effect then that has to be recorded before, and leaves the run when those in progress have ended.
+type Yielder interface{ Yields() bool }
+
 // A Row is the part of a run that can be listed without reading its record.
 type Row struct {
 	Num        int64  // of the run in its store, from 1; never reused
