@@ -190,6 +190,11 @@ func configSchema() object {
 			"cached_input_price": price("US dollars for a million tokens."), "cache_write_price": price("US dollars for a million tokens."),
 		})),
 		"runs": closedTo("The records of runs.", object{"keep_for": duration("How long runs are kept."), "keep": positive("How many runs are kept."), "answer_within": duration("How long questions can be answered.")}),
+		"engine": closedTo("What records and executes the runs.", object{
+			"kind": oneOfWords("This machine, or a deployment of Temporal.", "local", "temporal"), "profile": described("The profile of the config of Temporal.", text), "address": described("The address of the server.", text),
+			"namespace": described("The namespace of the runs.", text), "queue": described("The queue of all runs, instead of one for each checkout.", text),
+			"blobs": described("The folder of large values, which all machines share.", text), "key": described("The secret with which everything is encrypted.", text),
+		}),
 		"server": closedTo("Who may use cassidy serve.", object{
 			"users": mapped("The users, by name.", closedTo("A user.", object{
 				"role": oneOfWords("What the user may do: also what those before it may.", "view", "run", "approve", "admin"), "token": described("The hash of the user's token.", object{"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}),

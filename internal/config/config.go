@@ -72,6 +72,8 @@ type Config struct {
 	Runs Runs
 	// Server configures cassidy serve. Only the user's config sets it.
 	Server Server
+	// Engine is what records and executes the runs. Only the user's config sets it.
+	Engine Engine
 	// Warnings name the ignored parts of the configs.
 	Warnings []string
 }
@@ -189,6 +191,7 @@ var fieldReaders = []struct {
 	{"models", false, (*reader).models},
 	{"runs", false, (*reader).runs},
 	{"server", false, (*reader).server},
+	{"engine", false, (*reader).engine},
 }
 
 // Options locate the user's config. The zero value means no user's config.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -20,6 +21,8 @@ type Work struct {
 	Jobs  int    // how many runs are executed at the same time; 0 means 16
 	// Host returns the host that executes the runs of a tenant. Its runtime has the same store.
 	Host func(tenant string) (*host.Host, error)
+	// Resume continues a run of the host; nil is [host.Host.Resume].
+	Resume func(ctx context.Context, h *host.Host, r host.Recorded) (tool.Result, error)
 	// Options are those of the SDK, such as the version of the deployment.
 	Options worker.Options
 }
@@ -37,7 +40,7 @@ func (s *Store) Worker(w Work) worker.Worker {
 	}
 	made := worker.New(s.client, queue, o)
 	made.RegisterWorkflowWithOptions(flow, workflow.RegisterOptions{Name: flowName, VersioningBehavior: workflow.VersioningBehaviorAutoUpgrade})
-	e := executor{s, w.Host}
+	e := executor{s, w}
 	made.RegisterActivityWithOptions(e.execute, activity.RegisterOptions{Name: executeName})
 	made.RegisterActivityWithOptions(e.keep, activity.RegisterOptions{Name: keepName})
 	return made
@@ -45,7 +48,7 @@ func (s *Store) Worker(w Work) worker.Worker {
 
 type executor struct {
 	store *Store
-	host  func(tenant string) (*host.Host, error)
+	Work
 }
 
 // keep stores a part of a record.
@@ -55,7 +58,7 @@ func (e executor) keep(_ context.Context, data []byte) (segment, error) {
 
 // execute executes a run until it ends or parks. An error is that another attempt has to try.
 func (e executor) execute(ctx context.Context, x execution) (executed, error) {
-	h, err := e.host(x.Tenant)
+	h, err := e.Host(x.Tenant)
 	if err != nil {
 		return executed{Error: err.Error()}, nil
 	}
@@ -77,7 +80,7 @@ func (e executor) execute(ctx context.Context, x execution) (executed, error) {
 		r.owner = nil
 		r.mu.Unlock()
 	}()
-	_, err = h.Resume(ctx, x.ID)
+	err = e.resume(ctx, h, x.ID)
 	r.mu.Lock()
 	dead, yields := r.dead, r.yields
 	r.mu.Unlock()
@@ -97,6 +100,18 @@ func (e executor) execute(ctx context.Context, x execution) (executed, error) {
 		return executed{}, nil
 	}
 	return executed{Error: value.ErrorOf(err, value.Failed).Message()}, nil
+}
+
+func (e executor) resume(ctx context.Context, h *host.Host, id string) error {
+	if e.Resume == nil {
+		_, err := h.Resume(ctx, id)
+		return err
+	}
+	r, err := h.Recorded(ctx, id)
+	if err == nil {
+		_, err = e.Resume(ctx, h, r)
+	}
+	return err
 }
 
 // beat tells the server that the execution goes on, until ctx ends.

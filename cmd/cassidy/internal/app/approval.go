@@ -70,7 +70,11 @@ func (a *App) Parking(do func(ctx *cli.Context, h *host.Host) error) cli.ActionF
 // Recording returns an action that records its runs.
 func (a *App) Recording(do cli.ActionFunc) cli.ActionFunc {
 	return func(ctx *cli.Context) error {
-		a.Records = !ctx.Bool("dry-run")
+		if a.Records = !ctx.Bool("dry-run"); a.Records {
+			if err := a.takeOver(); err != nil {
+				return err
+			}
+		}
 		a.ForgetRuns(ctx.Context)
 		return do(ctx)
 	}

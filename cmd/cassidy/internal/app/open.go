@@ -13,7 +13,6 @@ import (
 	"github.com/cassidy-run/cassidy/internal/config"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
-	"github.com/cassidy-run/cassidy/runtime/journal/sqlite"
 	"github.com/cassidy-run/cassidy/runtime/mcp"
 	"github.com/cassidy-run/cassidy/runtime/model"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -62,7 +61,7 @@ func (a *App) OpenOn(r *cassidy.Runtime, bare bool) (h *host.Host, endServers fu
 	h, err = r.Open(src, &cassidy.Options{
 		Dir: root, WorkDir: dir, Home: a.Home(), Config: a.config, Cache: a.Cache(), Env: lookupEnv(a.Env), Secrets: a.inKeyring,
 		State: a.State(), TrustSource: a.trustOnce, Modules: []tool.Module{asked, mcp.Module()},
-		Approver: a.approver, Asker: a.asker, Audit: a.AuditFile(), Watch: a.following(),
+		Approver: a.approver, Asker: a.asker, Audit: a.AuditFile(), Watch: a.following(), Admit: a.Admit,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -111,17 +110,13 @@ func (a *App) NewRuntime() (*cassidy.Runtime, func() error, error) {
 		o.Workers.Max = a.Jobs + describers
 		o.Workers.PerTenant = o.Workers.Max
 	}
-	var store *sqlite.Store // opened when something is first recorded or read
-	closeStore := func() error {
-		if store == nil {
-			return nil
-		}
-		return store.Close()
-	}
+	closeStore := func() error { return nil }
 	if dir := a.Journal(); dir != "" {
-		o.OpenStore = func() (cassidy.Store, error) {
-			var err error
-			store, err = openStore(dir)
+		o.OpenStore = func() (store cassidy.Store, err error) { // when something is first recorded or read
+			store, end, err := a.openStore(dir)
+			if err == nil {
+				closeStore = end
+			}
 			return store, err
 		}
 	}

@@ -19,11 +19,14 @@ import (
 func (a *App) WithRuns(do func(*cli.Context, *history.Journal) error) cli.ActionFunc {
 	return func(ctx *cli.Context) error {
 		a.Records = true
+		if err := a.takeOver(); err != nil {
+			return err
+		}
 		dir := a.Journal()
 		if dir == "" {
 			return value.Errorf(value.Invalid, "open the record of runs: no home folder is set").WithHint("set CASSIDY_HOME to a folder")
 		}
-		j, done, err := OpenRuns(dir)
+		j, done, err := a.OpenRuns(dir)
 		if err != nil {
 			return err
 		}
@@ -32,16 +35,16 @@ func (a *App) WithRuns(do func(*cli.Context, *history.Journal) error) cli.Action
 	}
 }
 
-// OpenRuns opens the record of runs in a folder. Call done to close it.
-func OpenRuns(dir string) (j *history.Journal, done func(), err error) {
-	store, err := openStore(dir)
+// OpenRuns opens the record of runs of the engine, or else in a folder. Call done to close it.
+func (a *App) OpenRuns(dir string) (j *history.Journal, done func(), err error) {
+	store, closeStore, err := a.openStore(dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	j = history.Open(store, &history.Options{Version: Version()})
 	return j, func() {
 		_ = j.Close() // all records are written already
-		_ = store.Close()
+		_ = closeStore()
 	}, nil
 }
 
@@ -50,7 +53,7 @@ func (a *App) HasRun(id string) bool {
 	if id == "" || a.Journal() == "" {
 		return false
 	}
-	j, done, err := OpenRuns(a.Journal())
+	j, done, err := a.OpenRuns(a.Journal())
 	if err != nil {
 		return false
 	}
@@ -84,7 +87,7 @@ const ForgetEvery = 24 * time.Hour
 func (a *App) ForgetRuns(ctx context.Context) {
 	dir := a.Journal()
 	keep, err := a.KeptRuns()
-	if dir == "" || err != nil || keep == (history.Keep{}) {
+	if e, _ := a.engine(); dir == "" || err != nil || keep == (history.Keep{}) || e.Kind != "" { // an engine forgets runs itself
 		return
 	}
 	// The file's time is that of the last pruning. It is written first, so that not
@@ -96,7 +99,7 @@ func (a *App) ForgetRuns(ctx context.Context) {
 	if os.MkdirAll(a.State(), 0o700) != nil || os.WriteFile(done, []byte("\n"), 0o600) != nil {
 		return
 	}
-	j, closeRuns, err := OpenRuns(dir)
+	j, closeRuns, err := a.OpenRuns(dir)
 	if err != nil {
 		return
 	}

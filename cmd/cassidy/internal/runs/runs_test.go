@@ -61,7 +61,7 @@ func (h *testHome) folder() string { return filepath.Join(h.home, "state", "runs
 func (h *testHome) open() {
 	h.Helper()
 	var err error
-	h.j, h.done, err = app.OpenRuns(h.folder())
+	h.j, h.done, err = app.New(&app.World{Env: func(string) (string, bool) { return "", false }}).OpenRuns(h.folder())
 	h.check(err)
 }
 

@@ -88,11 +88,15 @@ func (p *projects) at(dir string) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	o := &opened{app: a, root: root}
+	if p.app.IsDeployed() {
+		a.Admit = func(ctx context.Context, r host.Recorded) (bool, error) { return o.admit(ctx, r) }
+	}
 	h, endServers, err := a.OpenOn(p.runtime, false)
 	if err != nil {
 		return nil, err
 	}
-	o := &opened{a, h, root, endServers}
+	o.host, o.endServers = h, endServers
 	agents.RegisterWithin(a, h)
 	if err := agent.RegisterKinds(h, agents.Opener(a, h, true, agent.Options{})); err != nil {
 		endServers()
@@ -134,14 +138,19 @@ func (p *projects) served(dirs []string) (list []*serve.Project, err error) {
 
 // resume continues a run in the folder in which it began, as cassidy runs resume does.
 func (p *projects) resume(ctx context.Context, r host.Recorded) (tool.Result, error) {
-	o, err := p.at(cmp.Or(r.Options.Text(app.DirOption), r.Project))
+	return p.resumeAt(ctx, cmp.Or(r.Options.Text(app.DirOption), r.Project), &r)
+}
+
+// resumeAt continues a run in a folder.
+func (p *projects) resumeAt(ctx context.Context, dir string, r *host.Recorded) (tool.Result, error) {
+	o, err := p.at(dir)
 	if err != nil {
 		return tool.Fail(value.ErrorOf(err, value.Failed), tool.Usage{}), err
 	}
 	state := &app.RunState{}
 	ctx = app.WithRunState(ctx, state)
 	if r.Kind == host.WorkflowKind {
-		return o.resumeWorkflow(ctx, &r)
+		return o.resumeWorkflow(ctx, r)
 	}
 	if s, err := agent.ReadSettings(r.Options); err == nil {
 		open := agents.Opener(o.app, o.host, true, agent.Options{})

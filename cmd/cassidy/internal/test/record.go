@@ -5,7 +5,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/internal/scripttest"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -47,7 +46,7 @@ func (c *command) recorder(h *host.Host) func(context.Context, scripttest.Record
 
 // fixture reads a run that has ended. It fails if an effect was refused, so that a fixture is complete.
 func (c *command) fixture(ctx context.Context, id string) (*fixture.Fixture, error) {
-	j, done, err := app.OpenRuns(c.Journal())
+	j, done, err := c.OpenRuns(c.Journal())
 	if err != nil {
 		return nil, err
 	}
