@@ -86,7 +86,7 @@ func (p *projects) work(ctx *cli.Context, d *app.Deployment) error {
 			p.reportTools(proj)
 		}
 		for _, text := range warnings {
-			p.app.Log("%s", text)
+			p.app.Warn("%s", text)
 		}
 		p.app.Note("executing the runs of %s, from %s (%s); to end: Ctrl-C", ui.Count(len(dirs), "project"), ui.Count(len(queues), "queue"), strings.Join(queues, ", "))
 	}
@@ -107,7 +107,7 @@ func (p *projects) reportTools(s *serve.Project) {
 	}
 	p.app.Note("%s: %s", s.Name, ui.Count(len(all)-len(refused), "tool"))
 	if len(refused) > 0 {
-		p.app.Log("%s: not reviewed, so runs that call them wait: %s (cassidy trust)", s.Name, strings.Join(refused, ", "))
+		p.app.Warn("%s: not reviewed, so runs that call them wait: %s (cassidy trust)", s.Name, strings.Join(refused, ", "))
 	}
 }
 
