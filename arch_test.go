@@ -192,7 +192,7 @@ func TestFloors(t *testing.T) {
 }
 
 // testsOnly matches the packages that only tests import.
-var testsOnly = regexp.MustCompile(`/(rowtest|valuetest|sourcetest|enginetest|seccomptest|journaltest|apptest|ptytest|testutil|testworker|testhost)$`)
+var testsOnly = regexp.MustCompile(`/(rowtest|valuetest|sourcetest|enginetest|seccomptest|journaltest|apptest|ptytest|browsertest|testutil|testworker|testhost)$`)
 
 // TestArchitectureFiles checks that the files and folders that ARCHITECTURE.md and
 // CONTRIBUTING.md name exist.
