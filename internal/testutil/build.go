@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -33,6 +34,14 @@ func Program(dir, pkg string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	build, _ := built.LoadOrStore(root+"\x00"+pkg, sync.OnceValues(func() (string, error) { return build(root, pkg) }))
+	return build.(func() (string, error))()
+}
+
+// built are the programs that this process has built. Its sources do not change meanwhile.
+var built sync.Map
+
+func build(root, pkg string) (string, error) {
 	if err := noteSources(root); err != nil {
 		return "", err
 	}
