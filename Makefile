@@ -13,11 +13,11 @@ parquet:
 	cd cmd/cassidy-parquet && go vet ./... && go test ./...
 
 # The packages that are concurrent; .ci/race.txt has the reasons. Without the option, each process of a
-# test waits a second before it exits.
+# test waits a second before it exits. make lint has vetted the packages.
 .PHONY: race
 race: export GORACE = atexit_sleep_ms=10
 race:
-	CGO_ENABLED=1 go test -race -short -timeout 30m $$(sed 's/#.*//' .ci/race.txt)
+	CGO_ENABLED=1 go test -race -short -vet=off -timeout 30m $$(sed 's/#.*//' .ci/race.txt)
 
 # The packages with files for some systems only. All others are the same everywhere, and make cross compiles
 # them for the other systems. The architectures are those of make cross, so that each is compiled once.

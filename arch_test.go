@@ -49,8 +49,8 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"bench/guard stdlib/fs stdlib/fs/internal/swap stdlib/shell internal/beneath internal/scratch stdlib/internal/rowtest internal/folder internal/protect internal/audit internal/config internal/identity internal/memory internal/trust internal/index internal/skill internal/project internal/lockfile internal/mcpfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/mcp-conformance/client examples/server internal/testutil internal/testworker runtime/engine/internal/enginetest runtime/mcp/oauth internal/scripttest internal/check", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs and of decisions, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
-	"os/exec":       {"bench/guard sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/demo internal/testutil internal/testworker", "the launcher of commands where no system confines them, a person's own editor, the demo, and the worker of a test, and benchmarks"},
+	"os":            {"bench/guard stdlib/fs stdlib/fs/internal/swap stdlib/shell internal/beneath internal/scratch stdlib/internal/rowtest internal/folder internal/protect internal/audit internal/config internal/identity internal/memory internal/trust internal/index internal/skill internal/project internal/lockfile internal/mcpfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/mcp-conformance/client examples/server internal/browsertest internal/testutil internal/testworker runtime/engine/internal/enginetest runtime/mcp/oauth internal/scripttest internal/check", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs and of decisions, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os/exec":       {"bench/guard sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/demo internal/browsertest internal/testutil internal/testworker", "the launcher of commands where no system confines them, a person's own editor, the demo, and the worker and the browser of a test, and benchmarks"},
 	"os/signal":     {"sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
 	"syscall":       {"internal/testutil stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui runtime/mcp examples/server internal/identity internal/memory internal/protect internal/scratch runtime/mcp/oauth", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; a client that has gone; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the lock of the programs that tests build; the number of a file, how many names it has and when it was made"},
 	"net":           {"stdlib/web runtime/mcp cmd/cassidy/internal/mcp examples/server runtime/mcp/oauth runtime/serve cmd/cassidy/internal/serve", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
@@ -97,6 +97,8 @@ var powers = map[string]struct {
 	"github.com/tailscale/hujson":                   {"cmd/cassidy/internal/mcp", "JSON with comments: the settings of editors"},
 	"github.com/zalando/go-keyring":                 {"cmd/cassidy/internal/keyring", "the keyrings of three systems"},
 	"github.com/fsnotify/fsnotify":                  {"internal/watch", "the system's reports of changed files"},
+	"github.com/chromedp/cdproto":                   {"internal/browsertest", "tests: what Chromium is told"},
+	"github.com/chromedp/chromedp":                  {"internal/browsertest", "tests: starts Chromium"},
 	"github.com/google/go-cmp":                      {"runtime/engine/internal/enginetest", "tests"},
 	"pgregory.net/rapid":                            {"internal/valuetest", "tests only"},
 }
@@ -192,7 +194,7 @@ func TestFloors(t *testing.T) {
 }
 
 // testsOnly matches the packages that only tests import.
-var testsOnly = regexp.MustCompile(`/(rowtest|valuetest|sourcetest|enginetest|seccomptest|journaltest|apptest|ptytest|testutil|testworker|testhost)$`)
+var testsOnly = regexp.MustCompile(`/(rowtest|valuetest|sourcetest|enginetest|seccomptest|journaltest|apptest|ptytest|browsertest|testutil|testworker|testhost)$`)
 
 // TestArchitectureFiles checks that the files and folders that ARCHITECTURE.md and
 // CONTRIBUTING.md name exist.
@@ -306,7 +308,7 @@ func root(p string) string {
 func TestTemporaryFolders(t *testing.T) {
 	t.Parallel()
 	for _, f := range goFiles(t) {
-		if f.Test || isUser("internal/scratch internal/testutil internal/testworker runtime/engine/internal/enginetest bench/guard examples/mcp-conformance/client", f.Dir) {
+		if f.Test || isUser("internal/scratch internal/browsertest internal/testutil internal/testworker runtime/engine/internal/enginetest bench/guard examples/mcp-conformance/client", f.Dir) {
 			continue
 		}
 		ast.Inspect(f.AST, func(n ast.Node) bool {

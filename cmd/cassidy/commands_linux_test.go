@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"github.com/urfave/cli/v2"
@@ -19,6 +17,7 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ptytest"
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 
@@ -104,30 +103,46 @@ type terminalLook struct {
 	env   map[string]string
 }
 
-// run returns what a command prints on the terminal.
-func (l terminalLook) run(t *testing.T, dir string, args []string) string {
+// run returns what a command prints on the terminal, with its errors or without.
+func (l terminalLook) run(t *testing.T, dir string, args []string, errors bool) string {
 	t.Helper()
-	person, program := ptytest.Open(t)
-	defer func() { _ = person.Close() }()
-	if err := unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(l.cells)}); err != nil {
+	env := map[string]string{"TERM": "xterm", "LANG": "en_US.UTF-8", "CASSIDY_HOME": filepath.Join(dir, "home"), "HOME": filepath.Join(dir, "home"), "CASSIDY_WORKER": testworker.Exec()}
+	for name, v := range l.env {
+		env[name] = v
+	}
+	person, program := openTerminal(t, 24, l.cells)
+	faults := io.Discard
+	if errors {
+		faults = program
+	}
+	return whatIsShown(person, program, func() {
+		app.Run(t.Context(), append([]string{"--dir", dir}, args...), &app.World{
+			In: strings.NewReader(""), Out: program, Err: faults, Sandbox: cassidy.Inline,
+			Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		}, commands()...)
+	})
+}
+
+// openTerminal returns both ends of a terminal of a size.
+func openTerminal(t *testing.T, rows, cells int) (person, program *os.File) {
+	t.Helper()
+	person, program = ptytest.Open(t)
+	if err := unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(rows), Col: uint16(cells)}); err != nil {
 		t.Fatal(err)
 	}
+	return person, program
+}
+
+// whatIsShown returns what a terminal shows of a command, and closes it.
+func whatIsShown(person, program *os.File, command func()) string {
 	shown := make(chan string)
 	go func() {
 		all, _ := io.ReadAll(person) // ends with an error when the terminal is closed
 		shown <- string(all)
 	}()
-	env := map[string]string{"TERM": "xterm", "LANG": "en_US.UTF-8", "CASSIDY_HOME": filepath.Join(dir, "home"), "HOME": filepath.Join(dir, "home"), "CASSIDY_WORKER": testworker.Exec()}
-	for name, v := range l.env {
-		env[name] = v
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	app.Run(ctx, append([]string{"--dir", dir}, args...), &app.World{
-		In: strings.NewReader(""), Out: program, Err: program, Sandbox: cassidy.Inline,
-		Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
-	}, commands()...)
+	command()
 	_ = program.Close()
+	defer func() { _ = person.Close() }()
 	return strings.ReplaceAll(<-shown, "\r\n", "\n")
 }
 
@@ -199,6 +214,11 @@ func TestCommandsOnTerminals(t *testing.T) {
 		"3": {cells: 3}, "20": {cells: 20}, "40": {cells: 40}, "80": {cells: 80}, "100": {cells: 100}, "200": {cells: 200},
 		"ascii": {80, map[string]string{"LANG": "C", "NO_COLOR": "1"}}, "dumb": {80, map[string]string{"TERM": "dumb"}},
 	}
+	for _, name := range []string{"20", "80", "100", "200"} { // TestScreens has most of these
+		if !testutil.Soak() {
+			delete(looks, name)
+		}
+	}
 	t.Run("looks", func(t *testing.T) {
 		for name, l := range looks {
 			t.Run(name, func(t *testing.T) {
@@ -206,7 +226,7 @@ func TestCommandsOnTerminals(t *testing.T) {
 				dir := t.TempDir()
 				outsideProject(t, dir)
 				for _, args := range []string{"trust --author --yes", "run deploy --run-id parked", "run broken --run-id failed1"} {
-					l.run(t, dir, strings.Fields(args))
+					l.run(t, dir, strings.Fields(args), true)
 				}
 				check := func(path, line, shown string) {
 					for kind, example := range l.faults(shown) {
@@ -218,7 +238,7 @@ func TestCommandsOnTerminals(t *testing.T) {
 				}
 				for _, path := range slices.Concat([]string{""}, groups, all) {
 					line := strings.TrimSpace(path + " --help")
-					help := l.run(t, dir, strings.Fields(line))
+					help := l.run(t, dir, strings.Fields(line), true)
 					check(path, line, help)
 					if c := byPath[path]; c != nil && l.cells > 20 {
 						for _, f := range c.Flags {
@@ -230,7 +250,7 @@ func TestCommandsOnTerminals(t *testing.T) {
 				}
 				for _, path := range all {
 					for _, line := range lines[path] {
-						check(path, line, l.run(t, dir, strings.Fields(strings.ReplaceAll(line, "DIR", dir))))
+						check(path, line, l.run(t, dir, strings.Fields(strings.ReplaceAll(line, "DIR", dir)), true))
 					}
 				}
 			})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,10 +13,8 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ptytest"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 
@@ -274,26 +271,24 @@ func sameDuration(text string) string {
 	return m[1] + m[2] + "0" + m[4]
 }
 
-// onTerminal returns what a command prints on a terminal. It gets no input.
+// onTerminal returns what a command prints on a terminal. It gets no input. Most run in this process, since a process takes
+// longer than they do.
 func onTerminal(t *testing.T, dir, home string, l look, args []string) string {
 	t.Helper()
-	person, cmd, program := terminalCommand(t, dir, home, l, args)
-	cmd.Stdout, cmd.Dir = program, dir
+	on := terminalLook{l.cells, map[string]string{"CASSIDY_HOME": home, "HOME": home, "PATH": os.Getenv("PATH"), "NO_COLOR": ""}}
+	for _, v := range strings.Fields(l.env) {
+		name, text, _ := strings.Cut(v, "=")
+		on.env[name] = text
+	}
 	talks := (args[0] == "task" || args[0] == "chat") && !slices.Contains(args, "--json")
-	if talks {
-		cmd.Stderr = program
+	var text string
+	if args[0] != "check" {
+		text = on.run(t, dir, args, talks)
+	} else { // it names files from the working folder
+		person, cmd, program := terminalCommand(t, dir, home, l, args)
+		cmd.Stdout, cmd.Dir = program, dir
+		text = whatIsShown(person, program, func() { _ = cmd.Run() }) // it ends with an exit code
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	shown := make(chan string)
-	go func() {
-		all, _ := io.ReadAll(person) // ends with an error when the terminal is closed
-		shown <- string(all)
-	}()
-	_ = cmd.Wait() // some commands end with an exit code
-	_ = program.Close()
-	text := <-shown
 	if talks {
 		text = brokenEnd.ReplaceAllStringFunc(runID.ReplaceAllString(took.ReplaceAllString(leftOf(text), ""), "20260101-120000-abcdef"), sameEnd)
 	}
@@ -303,16 +298,13 @@ func onTerminal(t *testing.T, dir, home string, l look, args []string) string {
 	} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, same)
 	}
-	return ageAtEnd.ReplaceAllString(strings.ReplaceAll(text, "\r\n", "\n"), "$1")
+	return ageAtEnd.ReplaceAllString(text, "$1")
 }
 
 // terminalCommand returns a command of a new terminal, and both ends of that.
 func terminalCommand(t *testing.T, dir, home string, l look, args []string) (person *os.File, cmd *exec.Cmd, program *os.File) {
 	t.Helper()
-	person, program = ptytest.Open(t)
-	if err := unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 60, Col: uint16(l.cells)}); err != nil {
-		t.Fatal(err)
-	}
+	person, program = openTerminal(t, 60, l.cells)
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

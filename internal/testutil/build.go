@@ -9,12 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
 
-// Build returns the program of a main package of this module, such as "cmd/cassidy", or of a module that
-// it requires, by its import path. It is built without cgo and without the race detector. The program is in the
+// Build returns the program of a main package of this module, such as "cmd/cassidy", of a module in a folder of this one, or
+// of a module that it requires, by its import path. It is built without cgo and without the race detector. The program is in the
 // user's cache folder, and is linked again only if its sources have changed, so all tests of a run share it. A test
 // must not change it.
 func Build(t testing.TB, pkg string) string {
@@ -33,6 +34,14 @@ func Program(dir, pkg string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	build, _ := built.LoadOrStore(root+"\x00"+pkg, sync.OnceValues(func() (string, error) { return build(root, pkg) }))
+	return build.(func() (string, error))()
+}
+
+// built are the programs that this process has built. Its sources do not change meanwhile.
+var built sync.Map
+
+func build(root, pkg string) (string, error) {
 	if err := noteSources(root); err != nil {
 		return "", err
 	}
@@ -54,9 +63,13 @@ func Program(dir, pkg string) (string, error) {
 	if first, _, _ := strings.Cut(pkg, "/"); !strings.Contains(first, ".") {
 		pkg = "./" + pkg
 	}
+	module := root
+	if own := filepath.Join(root, pkg); exists(filepath.Join(own, "go.mod")) {
+		module, pkg = own, "."
+	}
 	cmd := exec.Command("go", "build", "-o", program, pkg)
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "PWD="+root)
+	cmd.Dir = module
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "PWD="+module)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
 	}
@@ -81,13 +94,18 @@ func moduleRoot(dir string) (string, error) {
 		return "", err
 	}
 	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+		if exists(filepath.Join(at, "go.mod")) {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
 			return "", fmt.Errorf("%s is not in a Go module: build programs before you change the working directory", dir)
 		}
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // WriteProgram writes a program that this process then starts. Meanwhile it starts no other: each new process has the

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cassidy-run/cassidy/internal/testutil"
+	"github.com/cassidy-run/cassidy/internal/browsertest"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) {
 	startUpstream()
-	testutil.Main(m)
+	browsertest.Main(m)
 }
 
 // The tools of each project.

@@ -1,23 +1,17 @@
 package serve
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
 
 func browserRig(t *testing.T, s *speaker) *rig {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it takes a browser")
-	}
 	t.Parallel()
 	r := newRig(t, func(o *Options) {
 		o.Projects = o.Projects[:1]
@@ -49,10 +43,10 @@ func TestToolsInBrowser(t *testing.T) {
 	b.press(`label:nth-of-type(3) > [name="/by"]`, " ")
 	b.enter(`[name="/more"]`, "anything")
 	b.click(`[name="_add"][value="/cities"]`)
-	b.act(chromedp.WaitVisible(`[name="/cities/0"]`))
+	b.Do(chromedp.WaitVisible(`[name="/cities/0"]`))
 	b.enter(`[name="/cities/0"]`, "Bern")
 	b.click(`[name="_add"][value="/rename"]`)
-	b.act(chromedp.WaitVisible(`[name="/rename/0/key"]`))
+	b.Do(chromedp.WaitVisible(`[name="/rename/0/key"]`))
 	b.enter(`[name="/rename/0/key"]`, "amount")
 	b.enter(`[name="/rename/0/value"]`, "euros")
 	b.enter(`[name="/password"]`, "hidden")
@@ -65,7 +59,7 @@ func TestToolsInBrowser(t *testing.T) {
 	b.enter(`[name="/password"]`, "hidden")
 	b.click(".form .acts .pri")
 	b.has("/tools/kinds?run=", "Done", "6 rows", "amount", "hidden")
-	if at := b.text("document.activeElement.id"); at != "result" {
+	if at := b.Text("document.activeElement.id"); at != "result" {
 		t.Errorf("the focus is on %q", at)
 	}
 	b.shot("kinds-done")
@@ -88,7 +82,7 @@ func TestToolsInBrowser(t *testing.T) {
 	b.click(".form .acts .pri")
 	b.has("/workflows/sure?run=", "Waiting", "It waits for an answer.")
 	b.shot("workflow-waits")
-	id := strings.TrimPrefix(b.text("location.search"), "?run=")
+	id := strings.TrimPrefix(b.Text("location.search"), "?run=")
 	r.post("owner-token", "/v1/runs/"+id+"/questions/"+r.question(id).Text("id")+"/answer", `{"yes": true}`, http.StatusOK)
 	b.has("Done", "done", "Edit and run again")
 
@@ -123,28 +117,28 @@ func TestChatInBrowser(t *testing.T) {
 	b.enter("#say-in", "please call echo\r")
 	b.has("/chat/", "The tool says:", "a line of echo", "turn 1")
 	b.shot("called")
-	b.act(chromedp.SendKeys("#say-in", "now a line"), chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(kb.ModifierShift)), chromedp.SendKeys("#say-in", "and then slowly\r"))
+	b.Do(chromedp.SendKeys("#say-in", "now a line"), chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(kb.ModifierShift)), chromedp.SendKeys("#say-in", "and then slowly\r"))
 	b.has("now a line and then slowly", "Running", "Stop", "Send after this turn")
-	b.act(chromedp.WaitReady("[data-stream]"))
+	b.Do(chromedp.WaitReady("[data-stream]"))
 	s.pieces <- "Once upon "
 	b.has("Once upon")
 	b.enter("#say-in", "a draft")
 	s.pieces <- "a *time*"
 	b.has("Once upon a *time*", "a draft")
-	if got := b.text("document.querySelector('#say-in').value"); got != "a draft" {
-		t.Errorf("the composer has %q, and the storage %s", got, b.text("JSON.stringify(sessionStorage)"))
+	if got := b.Text("document.querySelector('#say-in').value"); got != "a draft" {
+		t.Errorf("the composer has %q, and the storage %s", got, b.Text("JSON.stringify(sessionStorage)"))
 	}
 	b.shot("live")
 	s.pieces <- ""
 	b.has("Once upon a time", "turn 2", "a draft", "Send")
-	if got := b.text("!!document.querySelector('[name=stop]') || !!document.querySelector('.caret')"); got != "false" {
+	if got := b.Text("!!document.querySelector('[name=stop]') || !!document.querySelector('.caret')"); got != "false" {
 		t.Error("the turn has not ended on the page")
 	}
 	b.set("#say-in", "")
 	b.enter("#say-in", "call ask\r")
 	b.has("which?", "Waiting")
 	b.shot("asks")
-	talk := b.text("location.pathname")
+	talk := b.Text("location.pathname")
 	b.enter(".calls textarea", "the second one")
 	b.click(".calls .answer .pri")
 	b.has("/questions/", "the second one")
@@ -170,38 +164,25 @@ func TestChatInBrowser(t *testing.T) {
 func TestToolsWithoutScript(t *testing.T) {
 	r := browserRig(t, &speaker{})
 	b := r.openTab()
-	command(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	b.WithoutScript()
 	b.open("/login")
-	page := func(texts ...string) {
-		t.Helper()
-		text := ""
-		for end := time.Now().Add(lastResort); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-			ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
-			got, err := chromedp.Run(ctx, chromedp.Text("body"))
-			cancel()
-			if text = strings.Join(strings.Fields(got), " "); err == nil && containsAll(text, texts) {
-				return
-			}
-		}
-		t.Fatalf("the page has not %q:\n%s", texts, text)
-	}
 	b.enter("#token", "ada\r")
-	page("ada")
+	b.has("ada")
 	b.open("/tools/kinds")
 	b.enter(`[name="/path"]`, "a")
 	b.click(`[name="_add"][value="/cities"]`)
-	page("Remove")
+	b.has("Remove")
 	b.enter(`[name="/cities/0"]`, "Bern")
 	b.click(".form .acts .pri")
-	page("Done", "rows", "Bern")
+	b.has("Done", "rows", "Bern")
 	b.open("/workflows/greet")
 	b.enter(`[name="/name"]`, "Ann")
 	b.click(".form .acts .pri")
-	page("hello Ann")
+	b.has("hello Ann")
 	b.open("/chat")
 	b.enter("#say-in", "hello")
 	b.click(".compose .pri")
-	page("hello", "As of")
+	b.has("hello", "As of")
 	id := ""
 	for id == "" {
 		for run := range r.projects[0].Host.Runs(t.Context(), history.Filter{Kind: chatKind}) {
@@ -210,15 +191,6 @@ func TestToolsWithoutScript(t *testing.T) {
 	}
 	r.until(id, history.Done)
 	b.open("/chat/" + id)
-	page("You said: hello")
+	b.has("You said: hello")
 	b.quiet()
-}
-
-func containsAll(text string, parts []string) bool {
-	for _, p := range parts {
-		if !strings.Contains(text, p) {
-			return false
-		}
-	}
-	return true
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cassidy-run/cassidy/internal/browsertest"
 	"github.com/cassidy-run/cassidy/runtime/history"
 )
 
@@ -65,7 +66,7 @@ func (w *watcher) until(name, text string) string {
 // all waits for events with texts, in any order, and returns their IDs.
 func (w *watcher) all(wants ...[2]string) []string {
 	w.t.Helper()
-	late := time.After(lastResort)
+	late := time.After(browsertest.LastResort)
 	ids, missing := make([]string, len(wants)), len(wants)
 	seen := make([]bool, len(wants))
 	for missing > 0 {

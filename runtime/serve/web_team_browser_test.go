@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/browsertest"
 	"github.com/cassidy-run/cassidy/runtime/history"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -16,14 +16,14 @@ func TestTeamInBrowser(t *testing.T) {
 	r := newRig(t, nil).start()
 	b := r.openTab()
 	b.signIn("ann")
-	b.act(chromedp.Navigate(r.url + "/runs"))
+	b.Do(chromedp.Navigate(r.url + "/runs"))
 	b.sees("Nothing has run here yet")
 	b.shot("first")
 	run := r.post("rob", "/v1/tools/bump/call", `{"project": "bakery"}`, http.StatusAccepted).Text("id")
 	b.choose("1 new run")
 	b.sees("bump wants to change 1 file")
 	b.shot("runs")
-	b.act(chromedp.Navigate(r.url + "/runs/" + run))
+	b.Do(chromedp.Navigate(r.url + "/runs/" + run))
 	b.sees("May bump change this file?")
 	b.sees("Live")
 	b.shot("question")
@@ -38,7 +38,7 @@ func TestTeamInBrowser(t *testing.T) {
 	b.sees("You approved this")
 	b.shot("approved")
 	r.until(run, history.Done)
-	b.act(chromedp.Navigate(r.url + "/runs/" + run))
+	b.Do(chromedp.Navigate(r.url + "/runs/" + run))
 	b.choose("Undo…")
 	b.sees("Undo: restore 1 file")
 	b.shot("undo")
@@ -60,17 +60,17 @@ func TestLiveRunInBrowser(t *testing.T) {
 	run := r.begin("rob", "sure", `{}`)
 	q := r.question(run)
 	r.until(run, history.Parked)
-	b.act(chromedp.Navigate(r.url + "/runs/" + run))
+	b.Do(chromedp.Navigate(r.url + "/runs/" + run))
 	b.sees("You can view this question.")
-	eval[bool](b, "window.stayed = true")
+	browsertest.Eval[bool](b.Tab, "window.stayed = true")
 	r.post("ann", "/v1/runs/"+run+"/questions/"+q.Text("id")+"/answer", `{"yes": true}`, http.StatusOK)
 	b.sees("ann: yes")
 	b.sees("Result")
 	b.sees("Done")
-	if n := eval[int](b, "document.querySelectorAll('[data-tree] li[id]').length"); n != 7 {
+	if n := browsertest.Eval[int](b.Tab, "document.querySelectorAll('[data-tree] li[id]').length"); n != 7 {
 		t.Errorf("the tree has %d steps, want 7", n)
 	}
-	if !eval[bool](b, "window.stayed === true") {
+	if !browsertest.Eval[bool](b.Tab, "window.stayed === true") {
 		t.Error("the page was loaded again")
 	}
 	b.shot("live")
@@ -83,9 +83,9 @@ func TestWithoutScript(t *testing.T) {
 	b := r.openTab()
 	b.signIn("ann")
 	run, path, _ := r.questionOf()
-	command(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
-	b.act(chromedp.Navigate(r.url+path), chromedp.Click(`button[name=answer][value=yes]`), chromedp.WaitVisible("#answered"))
+	b.WithoutScript()
+	b.Do(chromedp.Navigate(r.url+path), chromedp.Click(`button[name=answer][value=yes]`), chromedp.WaitVisible("#answered"))
 	r.until(run, history.Done)
-	b.act(chromedp.Navigate(r.url+"/runs"), chromedp.Click("#runs a, .runs a"), chromedp.WaitVisible("#run-head"))
+	b.Do(chromedp.Navigate(r.url+"/runs"), chromedp.Click("#runs a, .runs a"), chromedp.WaitVisible("#run-head"))
 	b.quiet()
 }

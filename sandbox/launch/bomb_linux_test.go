@@ -262,7 +262,7 @@ func TestS07FastBombs(t *testing.T) {
 // once as its limit, some of them threads.
 func TestManyForks(t *testing.T) {
 	t.Parallel()
-	n := testutil.Times(300, 5000)
+	n := testutil.Times(100, 5000)
 	lines := []string{
 		fmt.Sprintf("i=0; while [ $i -lt %d ]; do i=$(($i+1)); /bin/true; done; echo fine", n),
 		fmt.Sprintf("i=0; while [ $i -lt %d ]; do i=$(($i+1)); /bin/true & [ $(($i%%4)) = 0 ] && wait; done; wait; echo fine", n),

@@ -195,6 +195,7 @@ func TestAgree(t *testing.T) {
 // TestAgreeLarge checks that a file that is read again for each operation has the same
 // results as a held file. Blank lines in a CSV file are ignored.
 func TestAgreeLarge(t *testing.T) {
+	testutil.SkipShort(t)
 	t.Parallel()
 	some := testutil.Sample([]string{"orders_quotes.csv", "umsatz_latin1.csv", "trials_utf16.tsv", "survey_missing.csv", "wide_200.csv"}, 2)
 	for _, f := range agreeFiles() {

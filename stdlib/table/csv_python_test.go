@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cassidy-run/cassidy/internal/testutil"
 )
 
 var csvFolder = flag.String("csv", "", "the folder of the CSV files that TestAgainstPython compares; default: those of the cases beside the project")
@@ -33,6 +35,7 @@ with open(sys.argv[1], encoding=sys.argv[2], newline="", errors="replace") as f:
 //
 // Files of the default folder differ only as listed.
 func TestAgainstPython(t *testing.T) {
+	testutil.SkipShort(t)
 	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {

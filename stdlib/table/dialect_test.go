@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -149,6 +150,7 @@ func TestLenientLines(t *testing.T) {
 
 // Only the first of many rejected rows are kept, and a row of any length is skipped.
 func TestManyRejected(t *testing.T) {
+	testutil.SkipShort(t)
 	t.Parallel()
 	o := csvOptions()
 	o.lenient = true

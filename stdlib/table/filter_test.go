@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -375,6 +376,7 @@ func TestFillMissingOfOneValue(t *testing.T) {
 }
 
 func TestSample(t *testing.T) {
+	testutil.SkipShort(t)
 	t.Parallel()
 	c := newColumn(Integer, 0)
 	for i := range 100 {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
@@ -203,6 +204,7 @@ func TestReadJSONErrors(t *testing.T) {
 }
 
 func TestJSONBounds(t *testing.T) {
+	testutil.SkipShort(t)
 	t.Parallel()
 	var wideRecords strings.Builder
 	wideRecords.WriteByte('[')
@@ -320,6 +322,7 @@ func fileGrant(content []byte) tool.Grant {
 }
 
 func TestJSONHeldAndStreamed(t *testing.T) {
+	testutil.SkipShort(t)
 	t.Parallel()
 	var list, lines bytes.Buffer
 	list.WriteString("{\"meta\": 1, \"data\": [")
