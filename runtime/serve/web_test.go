@@ -114,7 +114,10 @@ func TestRunPage(t *testing.T) {
 	r := newRig(t, nil).start()
 	done := r.begin("rob", "greet", `{"name": "Zoë"}`)
 	r.until(done, history.Done)
-	r.shows("vera", "/runs/"+done, http.StatusOK, "greet", "name=Zoë", "Done", "rob", "Result", "hello Zoë", `id="s-1"`, "echo", "Record as JSON", "!Undo…", "!Cancel")
+	html := r.shows("vera", "/runs/"+done, http.StatusOK, "greet", "name=Zoë", "Done", "rob", "Result", "hello Zoë", `id="s-1"`, "echo", "Record as JSON", "!Undo…", "!Cancel")
+	if n := strings.Count(html, ">Result<"); n != 1 {
+		t.Errorf("the pane has %d headings Result, want one", n)
+	}
 	r.shows("vera", "/runs/"+done+"?step=1", http.StatusOK, "step 1", "Zoë", `aria-current="true"`, "Key", `/live/run/`)
 	r.shows("vera", "/runs/"+done+"?step=77", http.StatusNotFound, "There is no step 77 in this run")
 	r.shows("vera", "/runs/"+done[:len(done)-1], http.StatusNotFound, "There is no run", done)
