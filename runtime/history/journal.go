@@ -278,7 +278,10 @@ func (j *Journal) resume(ctx context.Context, id string, num int64) (*Log, error
 	if Repair(l.run.Reason) != "" && !l.run.Wake.IsZero() {
 		l.waited = l.run.Wake.Sub(l.head.updated)
 	}
-	l.run.State, l.run.Reason, l.run.Wake, l.run.Stuck, l.why = Running, "", time.Time{}, "", nil
+	if l.run.Reason != Queued { // by which it is known that the run only begins
+		l.run.Reason = ""
+	}
+	l.run.State, l.run.Wake, l.run.Stuck, l.why = Running, time.Time{}, "", nil
 	at := j.clock.now()
 	rec := newRecorder(j.store, j.clock)
 	rec.resumed(j.version, at)
