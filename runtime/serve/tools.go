@@ -158,8 +158,13 @@ func (r *request) result(c begunCall, wait time.Duration) error {
 		case <-ctx.Done():
 		}
 	}
-	if !r.ended(ctx, c.p, c.run) {
+	run := r.ended(ctx, c.p, c.run)
+	switch {
+	case run == nil:
 		return r.pending(c.p, c.run)
+	case run.State != history.Done:
+		result := tool.Fail(run.Err, run.Usage)
+		return r.replyResult(c.run, &result)
 	}
 	result, err := c.p.Host.Resume(r.Context(), c.run) // which has ended
 	if err != nil && result.Error == "" {
@@ -179,26 +184,26 @@ func (r *request) replyResult(run string, result *tool.Result) error {
 	return nil
 }
 
-// ended waits until a run has ended, or waits for somebody or for a time, and reports whether it has ended.
-func (r *request) ended(ctx context.Context, p *project, id string) bool {
+// ended waits until a run has ended, or waits for somebody or for a time. It returns nil for one that has not ended.
+func (r *request) ended(ctx context.Context, p *project, id string) *history.Run {
 	tick := time.NewTicker(endEvery)
 	defer tick.Stop()
 	for {
 		next := p.jobs.next(id) // before the run is read, to miss nothing
 		_, run, err := r.run(id)
 		if err != nil || run.State.Ended() {
-			return err == nil
+			return run
 		}
 		if run.State != history.Running && r.waits(p, run) {
-			return false
+			return nil
 		}
 		select {
 		case <-next.done:
 		case <-tick.C: // another process may execute it
 		case <-r.s.draining:
-			return false
+			return nil
 		case <-ctx.Done():
-			return false
+			return nil
 		}
 	}
 }
