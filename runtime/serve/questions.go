@@ -186,6 +186,7 @@ func (r *request) answer(p *project, run *history.Run, a answer) (*history.Asked
 // run asks about other changes, and lookAgain fails with that question.
 func (r *request) lookAgain(p *project, run *history.Run, q *history.Asked) error {
 	next := p.jobs.next(run.ID)
+	defer p.jobs.leave(run.ID, next)
 	if run.State == history.Parked && p.jobs.take(run.ID) {
 		select {
 		case r.s.slots <- struct{}{}:

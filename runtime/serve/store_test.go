@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/journal"
@@ -45,5 +46,29 @@ func TestFailedCall(t *testing.T) {
 	}
 	if good, bad := reads("echo", `{"args": {"text": "hi"}}`), reads("fails", ""); good != bad {
 		t.Errorf("a call that fails takes %d reads of its run, want %d", bad, good)
+	}
+}
+
+// TestWaiting checks that who waits for a run that another process executes leaves nothing behind.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.Projects = o.Projects[:1] }) // without a loop, as if another process executed its runs
+	id := runIn(t, r.submit("rob", "/workflows/greet", "/name=x&_key=a"))
+	live := r.stream("vera", "/live/result/"+id)
+	live.expect("part", "Queued")
+	jobs := &r.projects[0].jobs
+	waiting := func() int {
+		jobs.mu.Lock()
+		defer jobs.mu.Unlock()
+		return len(jobs.ending)
+	}
+	if n := waiting(); n != 1 {
+		t.Errorf("%d executions are waited for, want that of the page", n)
+	}
+	_ = live.body.Close()
+	for deadline := time.Now().Add(2 * time.Minute); waiting() != 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("an execution is kept that nobody waits for")
+		}
 	}
 }

@@ -110,7 +110,7 @@ func (r *request) callTool() error {
 type begunCall struct {
 	p    *project
 	run  string     // its ID
-	next *execution // of the run, since it began; nil if an earlier request has begun it
+	next *execution // of the run, since it began, to leave; nil if an earlier request has begun it
 }
 
 // beginCall begins a call. Who may answer the questions of the call approves it by making it, as somebody does who types it;
@@ -147,6 +147,7 @@ func (r *request) beginCall(p *project, name string, args *value.Dict) (begunCal
 func (r *request) result(c begunCall, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
+	defer c.p.jobs.leave(c.run, c.next)
 	if c.next != nil {
 		select {
 		case <-c.next.done:
@@ -188,8 +189,9 @@ func (r *request) replyResult(run string, result *tool.Result) error {
 func (r *request) ended(ctx context.Context, p *project, id string) *history.Run {
 	tick := time.NewTicker(endEvery)
 	defer tick.Stop()
+	next := p.jobs.next(id) // before the run is read, to miss nothing
+	defer func() { p.jobs.leave(id, next) }()
 	for {
-		next := p.jobs.next(id) // before the run is read, to miss nothing
 		_, run, err := r.run(id)
 		if err != nil || run.State.Ended() {
 			return run
@@ -199,6 +201,7 @@ func (r *request) ended(ctx context.Context, p *project, id string) *history.Run
 		}
 		select {
 		case <-next.done:
+			next = p.jobs.next(id)
 		case <-tick.C: // another process may execute it
 		case <-r.s.draining:
 			return nil

@@ -186,6 +186,7 @@ func (d *deed) begin(r *request, args *value.Dict) (string, error) {
 		return r.begin(d.project, d.info.Name, args)
 	}
 	c, err := r.beginCall(d.project, d.info.Name, args)
+	d.jobs.leave(c.run, c.next)
 	return c.run, err
 }
 
