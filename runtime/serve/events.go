@@ -200,6 +200,21 @@ func (r *request) follow(out *stream, p *project, run string, live *follower, u 
 type feeds struct {
 	mu   sync.Mutex
 	open map[feedKey]*feed
+	cut  map[feedKey]string // what models had said of the replies in which runs ended
+}
+
+// mostCut is how many replies are kept that did not arrive.
+const mostCut = 64
+
+// said returns what a model has said of a reply that arrives, or that was cut off by the end of the run. It is in memory.
+func (f *feeds) said(p *project, run string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := feedKey{p, run}
+	if d := f.open[key]; d != nil && d.said != "" {
+		return d.said
+	}
+	return f.cut[key]
 }
 
 type feedKey struct {
@@ -218,16 +233,25 @@ type feed struct {
 // maxSaid is how much of a reply that arrives is kept, in bytes.
 const maxSaid = 100_000
 
-// hears keeps what a model says in the run itself.
-func (d *feed) hears(e *tool.Event) {
+// hear keeps what a model says in the run itself.
+func (f *feeds) hear(d *feed, e *tool.Event) {
+	if e.Call != d.key.run {
+		return
+	}
 	switch data := e.Data.(type) {
 	case tool.Text:
-		if e.Call == d.key.run && len(d.said) < maxSaid {
+		if len(d.said) < maxSaid {
 			d.said += data.Text
 		}
 	case tool.ModelAsk, tool.ModelReply, tool.ModelRetry:
-		if e.Call == d.key.run {
-			d.said = ""
+		d.said = ""
+		delete(f.cut, d.key)
+	case tool.RunEnd:
+		if len(f.cut) >= mostCut {
+			clear(f.cut)
+		}
+		if d.said != "" {
+			f.cut[d.key] = d.said
 		}
 	}
 }
@@ -316,7 +340,7 @@ func (f *feeds) run(ctx context.Context, d *feed, after uint64) {
 			break
 		}
 		f.mu.Lock()
-		d.hears(&e)
+		f.hear(d, &e)
 		for c := range d.clients {
 			select {
 			case c.events <- e:

@@ -178,7 +178,7 @@ func New(o *Options) (*Server, error) {
 	s.rate = newBuckets(float64(o.Rate), 10*o.Rate)
 	s.sign.begin()
 	s.later.begin()
-	s.feeds.open = map[feedKey]*feed{}
+	s.feeds.open, s.feeds.cut = map[feedKey]*feed{}, map[feedKey]string{}
 	pages, err := page.New(o.Clock)
 	if err != nil {
 		return nil, value.Errorf(value.Internal, "open a server: %w", err)

@@ -364,6 +364,9 @@ func (r *request) readTurn(t *talk, run *history.Run) (*views.Turn, error) {
 	if w := describe.WaitOf(r.Context(), j, run); w != nil {
 		v.Asks = w.Questions
 	}
+	said := arriving{}
+	said.add(r.s.feeds.said(t.project, run.ID))
+	v.Said = said.shown.String()
 	v.Question = func(q *history.Asked) *page.Question { return r.questionInTalk(t.project, run, q) }
 	return v, nil
 }
@@ -393,6 +396,9 @@ func (r *request) say() error {
 	if r.PostForm.Has("stop") {
 		if err := r.stop(t, last); err != nil {
 			return err
+		}
+		if text := message(r.PostForm); text != "" && len(text) <= maxMessage { // a browser without script has it nowhere else
+			return r.showChat(http.StatusOK, text, "")
 		}
 		return r.seeOther(back)
 	}

@@ -178,6 +178,29 @@ func TestChatLive(t *testing.T) {
 	r.stream("rob", "/live"+at+"?after=1").expect("resync")
 }
 
+// TestStop stops a turn in the middle of its reply, with a form of a browser without script: neither what was typed nor what
+// was said is lost.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	s := &speaker{make(chan string)}
+	r := newRig(t, func(o *Options) { withAgent(s, o, 0) }).start()
+	at := r.chat("rob", "text=slowly")
+	id := strings.TrimPrefix(at, "/chat/")
+	live := r.stream("rob", "/live"+at)
+	s.pieces <- "Once *upon* "
+	live.expect("text", "Once *upon*")
+	r.shows("rob", at, http.StatusOK, "Once *upon*", "data-stream", "Stop")
+	_, html := r.browse("rob", http.MethodPost, at, "stop=1&text=a+draft", http.StatusOK)
+	expect(t, "after the stop", html, "a draft</textarea>")
+	r.until(id, history.Cancelled)
+	live.expect("part", "Cancelled", "Once upon", "<em>", "!data-stream")
+	r.shows("rob", at, http.StatusOK, "Cancelled", "Once upon", "<em>", "!data-stream", "!a draft")
+	r.submit("rob", at, "stop=1")
+	r.submit("rob", at, "text=hello&_key=2")
+	r.until(id+"--2", history.Done)
+	r.shows("rob", at, http.StatusOK, "Once upon", "You said: hello")
+}
+
 // TestArriving checks which text of a reply is shown while it arrives.
 func TestArriving(t *testing.T) {
 	t.Parallel()

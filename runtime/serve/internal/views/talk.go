@@ -22,7 +22,7 @@ type Turn struct {
 	Status page.Status
 	Steps  []history.Entry
 	Asks   []history.Asked // that are open
-	Said   string          // of the reply that arrives now
+	Said   string          // of the reply that arrives now, or did not arrive
 	// Question returns the view of a question that is open.
 	Question func(q *history.Asked) *page.Question
 }
@@ -64,6 +64,7 @@ func (t *Turn) Reply(zone *time.Location) *page.Message {
 		t.end(m)
 		return m
 	case t.Run.Err != nil:
+		say(m, t.Said)
 		m.Failure = failureOf(t.Run.Err)
 		m.Failure.Meaning = "The talk goes on from here."
 	}
