@@ -73,8 +73,9 @@ type Project struct {
 	Workflows func(ctx context.Context) ([]host.Workflow, error)
 	// Agent opens an agent for chats by its name; "" is the default. Nil: there is no chat.
 	Agent func(ctx context.Context, name string) (*agent.Agent, error)
-	// NoModel is what to set for a model, such as OPENAI_API_KEY, if none is set up; else "".
-	NoModel string
+	// NoModel returns what to type where the server runs to set up a model for the agents that have none of their own, such
+	// as "cassidy setup", or "" if that was done. Nil: it was.
+	NoModel func(ctx context.Context) string
 	// Source returns the script of a tool, for the page that shows it. It fails with kind NotFound for a tool without one.
 	// Nil: the scripts of tools are not shown.
 	Source func(ctx context.Context, t *toolset.Info) (tool.Script, error)

@@ -170,11 +170,14 @@ func (r *request) showNewChat(status int, text, problem string) (err error) {
 	chosen := cmp.Or(r.PostFormValue("agent"), url.Values{"project": {r.chosen()}, "agent": {q.Get("agent")}}.Encode())
 	for _, p := range r.shown() {
 		if p.Agent == nil {
-			c.NoModel = cmp.Or(c.NoModel, p.NoModel, "OPENAI_API_KEY")
 			continue
 		}
 		c.May = r.user.Role >= Run
 		for _, a := range append([]tool.Agent{{}}, talkers(p)...) {
+			if setup := p.noModel(r.Context(), a.Name); setup != "" {
+				c.NoModel = setup
+				continue
+			}
 			o := page.Option{Value: url.Values{"project": {p.Name}, "agent": {a.Name}}.Encode(), Name: cmp.Or(a.Name, "the default agent")}
 			if len(r.shown()) > 1 {
 				o.Name = p.Name + ": " + o.Name
@@ -184,22 +187,33 @@ func (r *request) showNewChat(status int, text, problem string) (err error) {
 		}
 	}
 	switch {
+	case len(c.Agents) == 1 && c.NoModel == "":
+		c.Agents = nil // there is no choice
 	case len(c.Agents) > 0:
 		c.NoModel = ""
 	case c.NoModel == "":
-		c.Why = "There is no agent to chat with."
+		c.Why = noChat
 	}
 	if !c.May && c.Why == "" {
 		c.Why = "You can view chats. To begin one, the role run is needed."
-	}
-	if len(c.Agents) == 1 {
-		c.Agents = nil
 	}
 	f, err := r.frame("Chat", page.SectionChat)
 	if err != nil {
 		return err
 	}
 	return r.pageAs(status, "chat", f, c)
+}
+
+// noChat says that nobody can be talked to.
+const noChat = "There is no agent to chat with."
+
+// noModel returns what sets up a model for an agent, or "" if it has one. The agent "" is the default.
+func (p *project) noModel(ctx context.Context, name string) string {
+	own := func(a tool.Agent) bool { return a.Name == name && a.Model != "" }
+	if p.NoModel == nil || slices.ContainsFunc(p.Host.Agents(), own) {
+		return ""
+	}
+	return p.NoModel(ctx)
 }
 
 // talkers returns the agents that people may talk to.
@@ -338,8 +352,9 @@ func (r *request) chat(t *talk) (*page.Chat, error) {
 	}
 	switch by := t.first.By(); {
 	case c.May:
+		c.NoModel = t.noModel(r.Context(), t.agent())
 	case t.Agent == nil:
-		c.NoModel = cmp.Or(t.NoModel, "OPENAI_API_KEY")
+		c.Why = noChat
 	case by == "":
 		c.Why = "You can view this chat. It was begun in a terminal."
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/agent"
@@ -90,7 +91,7 @@ func TestChat(t *testing.T) {
 	r.shows("rob", "/chat", http.StatusOK, "New chat", "bakery: the default agent", "bakery: reviewer", "!helper", "!other: ", "No chats yet.")
 	r.shows("rob", "/chat?agent=reviewer&project=bakery", http.StatusOK, `agent=reviewer&amp;project=bakery" selected`)
 	r.shows("vera", "/chat", http.StatusOK, "You can view chats.", "!<textarea")
-	r.shows("una", "/chat", http.StatusOK, "No model is set up.", "OPENAI_API_KEY")
+	r.shows("una", "/chat", http.StatusOK, "There is no agent to chat with.")
 	r.refuses("vera", "/chat", "text=hello", http.StatusForbidden)
 	expect(t, "an empty message", r.refuses("rob", "/chat", "text=+", http.StatusBadRequest), "Write a message first.")
 
@@ -232,7 +233,38 @@ func TestAgentPages(t *testing.T) {
 	r.shows("vera", "/agents?q=invoices", http.StatusOK, "reviewer", "!helper")
 	r.shows("vera", "/agents/reviewer", http.StatusOK, ".cassidy/agents/reviewer.md", "!Chat with")
 	r.shows("rob", "/agents/reviewer?project=bakery", http.StatusOK, `href="/chat?agent=reviewer&amp;project=bakery"`)
-	r.shows("rob", "/agents/reviewer?project=other", http.StatusOK, "No model is set up on the server.")
+	r.shows("rob", "/agents/reviewer?project=other", http.StatusOK, "There is no agent to chat with.")
 	r.shows("rob", "/agents/helper", http.StatusOK, "Only other agents may call this one.")
 	r.shows("rob", "/agents/none", http.StatusNotFound, "There is no agent")
+}
+
+// TestNoModel checks what is said while no model is set up, and that an agent with a model of its own can be talked to.
+func TestNoModel(t *testing.T) {
+	t.Parallel()
+	setUp := &atomic.Bool{}
+	r := newRig(t, func(o *Options) {
+		withAgent(&speaker{}, o, 0)
+		o.Projects = o.Projects[:1]
+		o.Projects[0].NoModel = func(context.Context) string {
+			if setUp.Load() {
+				return ""
+			}
+			return "cassidy setup"
+		}
+	}).start()
+	for path, texts := range map[string][]string{
+		"/chat":            {"!the default agent", "!reviewer", `agent=poet`, "<textarea"},
+		"/agents/poet":     {"Chat with"},
+		"/agents/reviewer": {"No model is set up. On the server, type cassidy setup.", "!Chat with"},
+		"/runs":            {"No model is set up. On the server, type cassidy setup.", "!Begin a chat"},
+	} {
+		r.shows("rob", path, http.StatusOK, texts...)
+	}
+	setUp.Store(true)
+	r.shows("rob", "/runs", http.StatusOK, "Begin a chat")
+	at := r.chat("rob", "text=hello")
+	r.until(strings.TrimPrefix(at, "/chat/"), history.Done)
+	r.shows("rob", at, http.StatusOK, "!No model", "<textarea")
+	setUp.Store(false)
+	r.shows("rob", at, http.StatusOK, "No model is set up.", "You said: hello", "!<textarea")
 }

@@ -198,7 +198,10 @@ func (r *request) first(projects []*project) (*page.First, error) {
 				v.Unreviewed++
 			}
 		}
-		v.Model = v.Model || p.Agent != nil
+		if p.Agent != nil {
+			v.Setup = p.noModel(r.Context(), "")
+			v.Model = v.Model || v.Setup == ""
+		}
 		if p.Workflows == nil {
 			continue
 		}

@@ -127,7 +127,7 @@ func (p *projects) served(dirs []string) (list []*serve.Project, err error) {
 			return nil, value.Errorf(value.Invalid, "two projects are named %s", name).WithHint("serve them apart, or rename a folder")
 		}
 		names[name] = true
-		list = append(list, &serve.Project{Name: name, Host: o.host, Resume: p.resume, Within: within, Workflows: o.workflows, Agent: o.agent, Source: o.source, HasSecret: o.hasSecret, AddRules: o.addRules})
+		list = append(list, &serve.Project{Name: name, Host: o.host, Resume: p.resume, Within: within, Workflows: o.workflows, Agent: o.agent, NoModel: o.noModel, Source: o.source, HasSecret: o.hasSecret, AddRules: o.addRules})
 	}
 	return list, nil
 }
@@ -242,4 +242,12 @@ func (o *opened) agent(ctx context.Context, name string) (*agent.Agent, error) {
 		return nil, err
 	}
 	return agents.New(o.app, o.host, s)
+}
+
+// noModel returns the command that sets up a model, if none is.
+func (o *opened) noModel(context.Context) string {
+	if name, err := o.app.Models().Name(""); err == nil && name == "" {
+		return "cassidy setup"
+	}
+	return ""
 }

@@ -43,7 +43,7 @@ type Chat struct {
 	Queued   []string // what is sent after this turn
 	May      bool
 	Why      string // why not
-	NoModel  string // what to set for a model, such as "OPENAI_API_KEY", if there is none
+	NoModel  string // what to type on the server to set up a model, if there is none: "cassidy setup"
 	Key      string
 	Text     string // that was typed
 	Error    string

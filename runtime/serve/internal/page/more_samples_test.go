@@ -214,7 +214,7 @@ func moreSamples() []sample {
 	back := Link{"Runs", "/runs"}
 	list := []sample{
 		{"chat", "chat", chat, sampleChat(), false}, {"chat-new", "chat", chat, begin, false}, {"chat-failed", "chat", chat, failed, false},
-		{"chat-nomodel", "chat", chat, &Chat{NoModel: "OPENAI_API_KEY"}, false},
+		{"chat-nomodel", "chat", chat, &Chat{NoModel: "cassidy setup"}, false},
 		{"chat-view", "chat", chat, &Chat{ID: "c6", Title: "Price list of the mill", Why: "You can view this chat. It is Bob’s."}, false},
 		{"agent", "agent", sampleFrame("reviewer", SectionAgents), &AgentPage{Name: "reviewer", About: "Reviews invoices before they are sent.", May: true, Path: ".cassidy/agents/reviewer.md", Instructions: "You review invoices.\n\nNever send one.", Facts: []Fact{{Label: "Model", Text: "claude-sonnet-5-5"}, {Label: "Tools", Text: "query_data, read_file, edit_file"}}, Sessions: sampleChat().Sessions[0].List}, false},
 		{"audit", "audit", admin, &Audit{Rows: []AuditRow{{At: ago(time.Minute), Who: "Ann", What: "approved", On: Link{"april, question 1", "/questions/april:2.4:1"}, From: "the page", Why: "the sums are right"}, {At: ago(time.Hour), Who: "Bob", What: "was refused: undo a run of Ann", On: Link{"rep-12", "/runs/rep-12"}, From: "the API", Refused: true}, {At: ago(30 * time.Hour), Who: "Ann", What: "signed in", From: "127.0.0.1"}}, Older: "/audit?before=3"}, false},

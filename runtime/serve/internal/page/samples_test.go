@@ -79,7 +79,7 @@ func runSamples() []sample {
 	none := &Runs{Today: clock(), Tabs: RunTabs(f, map[State]int{"": 1284, Failed: 37}), Filter: f, NoMatch: &NoMatch{f, 37, 1284}}
 	empty := Filter{State: Waiting}
 	nothing := &Runs{Today: clock(), Tabs: RunTabs(empty, map[State]int{"": 1284}), Filter: empty, NoMatch: &NoMatch{empty, 0, 1284}}
-	first := &First{MayRun: true, Tools: 14, Unreviewed: 2, Workflow: "bill", About: "Bills the orders of a month.", Key: "OPENAI_API_KEY", Command: "cassidy run bill month=2026-04 --server http://127.0.0.1:7457"}
+	first := &First{MayRun: true, Tools: 14, Unreviewed: 2, Workflow: "bill", About: "Bills the orders of a month.", Model: true, Command: "cassidy run bill month=2026-04 --server http://127.0.0.1:7457"}
 	viewer := &First{Tools: 1, Model: true, Command: "cassidy run NAME --server http://127.0.0.1:7457"}
 	run := sampleFrame("bill month=2026-04", SectionRuns)
 	run.Live = "/live/run/april"
