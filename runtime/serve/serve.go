@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/serve/internal/page"
@@ -45,6 +46,8 @@ type Options struct {
 	// Decisions yields the decisions that Audit has recorded, the newest first, for the page that lists them. Nil: the page
 	// has those since the server was opened, at most a thousand. See [DecisionOf].
 	Decisions func(ctx context.Context) iter.Seq2[Decision, error]
+	// Kept returns which runs are kept, for the page of one that is not there. Nil keeps all.
+	Kept func() (history.Keep, error)
 	// MCP is served at /mcp, to users with the role [Run]. [UserOf] the context of a request has the user: unless
 	// [Server.AnswersOwn], their client must not be asked. Nil: nothing is served there.
 	MCP http.Handler

@@ -168,7 +168,7 @@ func openID(list []inboxItem) string {
 
 // asked finds the question that a page is about, open or not.
 func (r *request) asked(id string) (*inboxItem, error) {
-	none := &pageProblem{&page.Problem{Code: http.StatusNotFound, Heading: "There is no such question", Text: "Its run may have been pruned.", Links: []page.Link{{Text: "Open questions", Href: "/questions"}}},
+	none := &pageProblem{&page.Problem{Code: http.StatusNotFound, Heading: "There is no such question", Links: []page.Link{{Text: "Open questions", Href: "/questions"}}},
 		value.Errorf(value.NotFound, "there is no question '%s'", value.Clean(id, 120))}
 	run, at, n, err := history.ParseQuestionID(id)
 	if err != nil {
@@ -177,7 +177,7 @@ func (r *request) asked(id string) (*inboxItem, error) {
 	p, found, err := r.run(run)
 	if err != nil {
 		if value.KindOf(err) == value.NotFound {
-			return nil, none
+			return nil, r.noRun(run, none.err)
 		}
 		return nil, err
 	}

@@ -317,12 +317,30 @@ func (r *request) nearRuns(id string) []string {
 	return value.Similar(id, ids)
 }
 
-// pageRun finds the run that a page is about. If there is none, the page names those whose IDs are near.
+// pageRun finds the run that a page is about.
 func (r *request) pageRun() (*project, *history.Run, error) {
 	id := r.PathValue("id")
 	p, run, err := r.run(id)
 	if value.KindOf(err) == value.NotFound && err != nil {
-		return nil, nil, &pageProblem{page.NoRun(value.Clean(id, 80), 0, r.nearRuns(id)), err}
+		return nil, nil, r.noRun(id, err)
 	}
 	return p, run, err
 }
+
+// noRun has a page for a run that is not there: it was pruned, or others have IDs that are near.
+func (r *request) noRun(id string, err error) error {
+	var keep history.Keep
+	if r.s.opts.Kept != nil {
+		keep, _ = r.s.opts.Kept() // if it cannot be read, nothing is pruned
+	}
+	began, failed := time.Parse(idTime, id[:min(len(id), len(idTime))])
+	old := keep.For > 0 && failed == nil && began.Add(keep.For).Before(r.s.now())
+	v := page.NoRun(value.Clean(id, 80), page.Kept{For: keep.For, Most: keep.Most}, old, r.nearRuns(id))
+	if old && r.user.Role == Admin {
+		v.Links = append([]page.Link{{Text: "The audit of it", Href: page.URL("/audit?q=" + queryText(id))}}, v.Links...)
+	}
+	return &pageProblem{v, err}
+}
+
+// idTime begins the IDs that were not chosen by somebody.
+const idTime = "20060102-150405"

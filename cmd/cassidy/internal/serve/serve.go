@@ -78,7 +78,7 @@ func (c *command) serve(ctx *cli.Context) (err error) {
 	}
 	defer func() { err = cmp.Or(err, p.end()) }()
 	o := &serve.Options{
-		Token: token, Users: c.users, Owner: c.owner(), Hosts: conf.Server.Hosts, ForbidOwn: conf.Server.ForbidOwn, Jobs: ctx.Int("jobs"),
+		Token: token, Users: c.users, Owner: c.owner(), Hosts: conf.Server.Hosts, ForbidOwn: conf.Server.ForbidOwn, Jobs: ctx.Int("jobs"), Kept: c.KeptRuns,
 		Logger: slog.New(slog.NewTextHandler(c.Err, &slog.HandlerOptions{Level: c.level()})),
 	}
 	if file := c.AuditFile(); file != "" {

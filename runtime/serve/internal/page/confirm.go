@@ -207,14 +207,29 @@ func NewProblem(code int, text string) *Problem {
 	return &Problem{Code: code, Heading: cmp.Or(problems[code], "This did not work"), Text: text, Links: []Link{{"Runs", "/runs"}}}
 }
 
-// NoRun returns the page of a run that is not there, with how long runs are kept, and the runs whose IDs are near.
-func NoRun(id string, kept time.Duration, near []string) *Problem {
-	p := &Problem{Code: 404, Heading: "There is no run “" + id + "”", Links: []Link{{"All runs", "/runs"}}}
-	if kept > 0 {
-		p.Text = "It may have been pruned: runs are kept for " + count(int(kept.Hours()/24), "day") + "."
+// Kept is which runs that have ended are kept; zero is all.
+type Kept struct {
+	For  time.Duration
+	Most int // the newest
+}
+
+// NoRun returns the page of a run that is not there, with the runs whose IDs are near. old says that a run of the ID would
+// not be kept any longer.
+func NoRun(id string, kept Kept, old bool, near []string) *Problem {
+	p := &Problem{Code: 404, Heading: "There is no run “" + id + "”"}
+	days := count(int(kept.For.Hours()/24), "day")
+	switch {
+	case kept.For > 0 && old:
+		p.Heading = "The run “" + id + "” was pruned after " + days
+		p.Text = "Runs are deleted " + days + " after they have ended, as runs.keep_for in the server's config says. What this one changed stays, and the audit still has who began it and who answered."
+	case kept.For > 0:
+		p.Text = "It may have been pruned: runs are kept for " + days + "."
+	case kept.Most > 0:
+		p.Text = "It may have been pruned: the newest " + num(kept.Most) + " runs are kept."
 	}
 	for _, n := range near {
-		p.Links = append([]Link{{n, URL("/runs/" + url.PathEscape(n))}}, p.Links...)
+		p.Links = append(p.Links, Link{n, URL("/runs/" + url.PathEscape(n))})
 	}
+	p.Links = append(p.Links, Link{"All runs", "/runs"})
 	return p
 }

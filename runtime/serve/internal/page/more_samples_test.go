@@ -211,7 +211,6 @@ func moreSamples() []sample {
 	failed.Messages = failed.Messages[:1:1]
 	failed.Messages = append(failed.Messages, Message{ID: "m-2", Who: "reviewer", Status: &Status{Failed, ""}, Run: "c7--2", Failure: &Failure{Message: "ask the model: 529 overloaded", Hint: "try again in a minute", Meaning: "The talk goes on from here."}})
 	settings := sampleFrame("Settings", SectionSettings)
-	back := Link{"Runs", "/runs"}
 	list := []sample{
 		{"chat", "chat", chat, sampleChat(), false}, {"chat-new", "chat", chat, begin, false}, {"chat-failed", "chat", chat, failed, false},
 		{"chat-nomodel", "chat", chat, &Chat{NoModel: "cassidy setup"}, false},
@@ -229,8 +228,7 @@ func moreSamples() []sample {
 	ask.Fields = sampleFields()
 	list = append(list, sample{"question-fields", "question-page", sampleFrame("Question", SectionQuestions), ask, false})
 	for name, p := range map[string]*Problem{
-		"problem-404": RunNotFound("aprl", 30*24*time.Hour, []Link{{"Runs that begin with “apr”", "/runs?q=apr"}}), "problem-413": TooLarge(8<<20, back), "problem-429": TooMany(2*time.Second, back),
-		"problem-403": Forbidden("The audit is for admins", "Bob", RoleRun, []string{"Ann", "Cid"}, back), "problem-500": ServerError("r-7KQ2", back),
+		"problem-404": NoRun("20261001-101500-x7k2", Kept{For: 30 * 24 * time.Hour}, true, nil), "problem-413": NewProblem(413, "The request has more than 1024 KB."),
 	} {
 		list = append(list, sample{name, "problem", sampleFrame("Problem", SectionRuns), p, false})
 	}

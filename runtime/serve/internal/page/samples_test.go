@@ -32,7 +32,7 @@ func frameSamples() []sample {
 	full := sampleFrame("Runs", SectionRuns)
 	full.Banner = &Note{Tone: ToneBad, Strong: "The disk is full.", Text: "Runs are kept and can be read, but nothing can begin or be answered until there is room."}
 	full.Draining, full.Live, full.Role = true, "/live/runs", RoleAdmin
-	missing := NoRun("aprl", 30*24*time.Hour, []string{"april"})
+	missing := NoRun("aprl", Kept{For: 30 * 24 * time.Hour}, false, []string{"april"})
 	return []sample{
 		{"more", "more", more, More{more}, false},
 		{"banner", "problem", full, missing, false},
