@@ -235,6 +235,13 @@ func (j *Journal) Held(id string) bool {
 	return j.store.Held(context.Background(), j.tenant, id)
 }
 
+// CheckWrite fails if the store cannot be written at all, such as one that is open for reading only. It writes a few bytes,
+// the same each time.
+func (j *Journal) CheckWrite(ctx context.Context) error {
+	data := []byte("the journal can be written\n")
+	return j.store.PutBlob(ctx, tool.HashBytes(data), data)
+}
+
 // Read opens the log of a run for reading, in any state, even if it is held. It returns
 // what was recorded, and accepts no records. It fails with NotFound if there is no such
 // run, with Unavailable if another version of cassidy recorded it, and with Failed if

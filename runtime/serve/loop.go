@@ -103,6 +103,7 @@ func (s *Server) execute(ctx context.Context, p *project, id string, do executor
 		}
 	}()
 	result, failed := do(ctx, id)
+	p.writes.tried(failed)
 	err = value.ErrorOf(failed, value.Failed)
 }
 

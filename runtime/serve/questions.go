@@ -168,7 +168,8 @@ func (r *request) answer(p *project, run *history.Run, a answer) (*history.Asked
 	case a.rev != int64(q.Sent):
 		return nil, conflict(value.NewDict("question", view(q)), answeredBy(q), "to answer otherwise, send its new rev")
 	}
-	if err := p.Host.Answer(context.WithoutCancel(r.Context()), q.ID, a.Answer); err != nil {
+	err = p.Host.Answer(context.WithoutCancel(r.Context()), q.ID, a.Answer)
+	if p.writes.tried(err); err != nil {
 		return nil, err
 	}
 	q.Answer, q.Sent = &history.Answered{Answer: given, At: r.s.now()}, q.Sent+1

@@ -157,6 +157,7 @@ type project struct {
 
 	answering sync.Mutex // an answer is compared with those before it
 	inbox     inbox
+	writes    writes
 	undone    undos
 }
 

@@ -127,7 +127,8 @@ func (r *request) beginCall(p *project, name string, args *value.Dict) (begunCal
 	b := begunCall{p: p, run: id}
 	var makeIt func() *execution
 	if !r.repeats {
-		if makeIt, err = r.s.startCall(ctx, p, id, c); err != nil {
+		makeIt, err = r.s.startCall(ctx, p, id, c)
+		if p.writes.tried(err); err != nil {
 			return b, err
 		}
 	}

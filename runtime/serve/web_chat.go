@@ -195,7 +195,7 @@ func (r *request) showNewChat(status int, text, problem string) (err error) {
 		c.Why = noChat
 	}
 	if !c.May && c.Why == "" {
-		c.Why = "You can view chats. To begin one, the role run is needed."
+		c.Why = r.why("You can view chats. To begin one, the role run is needed.")
 	}
 	f, err := r.frame("Chat", page.SectionChat)
 	if err != nil {
@@ -355,6 +355,8 @@ func (r *request) chat(t *talk) (*page.Chat, error) {
 		c.NoModel = t.noModel(r.Context(), t.agent())
 	case t.Agent == nil:
 		c.Why = noChat
+	case r.banner != nil:
+		c.Why = r.banner.Strong
 	case by == "":
 		c.Why = "You can view this chat. It was begun in a terminal."
 	default:

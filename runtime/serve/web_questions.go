@@ -456,6 +456,10 @@ func (r *request) fillRights(v *page.Question, p *project, run *history.Run, q *
 		if r.user.Role >= Approve && r.s.opts.ForbidOwn && run.By() == r.user.Name {
 			v.MayNot = "You began this run, and here nobody answers for their own."
 		}
+		if r.banner != nil {
+			v.MayNot = r.banner.Strong
+			return
+		}
 		v.Who = r.whoAnswers(p, run, q)
 		return
 	}

@@ -478,7 +478,7 @@ func (d *deed) form(r *request) (*page.Form, error) {
 func (d *deed) formView(r *request) *page.FormView {
 	v := &page.FormView{Action: d.url(r), Key: agent.NewID(), Deed: "Run " + d.info.Name, Command: d.command(), Can: r.user.Role >= Run, Quick: len(d.rights()) == 0}
 	if !v.Can {
-		v.Why = "You can view this. To run it, the role run is needed."
+		v.Why = r.why("You can view this. To run it, the role run is needed.")
 	}
 	for _, c := range d.info.Needs {
 		if c.Name != "secret" || c.Target == "" {

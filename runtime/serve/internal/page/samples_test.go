@@ -30,7 +30,7 @@ func ago(d time.Duration) time.Time { return clock().Add(-d) }
 func frameSamples() []sample {
 	more := sampleFrame("More", SectionMore)
 	full := sampleFrame("Runs", SectionRuns)
-	full.Banner = &Note{Tone: ToneBad, Strong: "The disk is full.", Text: "Runs are kept and can be read, but nothing can begin or be answered until there is room."}
+	full.Banner = NoteUnwritable(true, "")
 	full.Draining, full.Live, full.Role = true, "/live/runs", RoleAdmin
 	missing := NoRun("aprl", Kept{For: 30 * 24 * time.Hour}, false, []string{"april"})
 	return []sample{
