@@ -142,6 +142,7 @@ type Server struct {
 	board     board
 	summaries summaries
 	trails    trails
+	replays   replays
 	counts    counts
 	streams   atomic.Int64
 	handlers  http.Handler

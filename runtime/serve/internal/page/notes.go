@@ -33,3 +33,8 @@ func NoteUnwritable(full bool, why string) *Note {
 	}
 	return &Note{Tone: ToneBad, Strong: "Nothing can be recorded now.", Text: "Runs can be read, but nothing can begin or be answered. " + why}
 }
+
+// NoteNotReplayed says why a run could not be replayed.
+func NoteNotReplayed(why string) Note {
+	return Note{Tone: ToneBad, Strong: "The run could not be replayed.", Text: why}
+}

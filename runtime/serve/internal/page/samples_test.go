@@ -93,13 +93,15 @@ func runSamples() []sample {
 		{"run-question", "run", run, sampleRun(Pane{Question: sampleFiles()}), false},
 		{"run-failed-step", "run", run, sampleRun(Pane{Step: sampleFailure()}), false},
 		{"run-10000", "run", run, sampleLong(), false},
+		{"replay", "confirm", run, sampleRun(Pane{}).Replayed(Note{Tone: ToneBad, Strong: "The replay differs from the record, and ended there.", Text: "7 steps answered from the record."},
+			[]Point{{Status: Status{Failed, "differs"}, Text: "query_data sql=SELECT …", Detail: "recorded: 12 rows; now: 11 rows", Link: Link{"step 3", "/runs/april?step=3"}}}), false},
 		{"confirm-undo", "confirm", run, sampleUndo(), false},
 		{"confirm-retry", "confirm", run, sampleRun(Pane{}).Retry("3", "k-3"), false},
 		{"confirm-cancel", "confirm", run, sampleRun(Pane{}).Cancel("k-5"), false},
 		{"confirm-result", "confirm", run, sampleFiles().GiveResult("{\"status\": 200,", "line 1, column 16: the text ends too early"), false},
 		{"confirm-args", "confirm", run, sampleFiles().ChangeArgs("{}", ""), false},
 		{"confirm-rule", "confirm", run, sampleFiles().AddRules([]string{"write_invoice: fs.write:ledger.csv"}, Files(sampleChanges()[1:])), false},
-		{"confirm-no-way", "confirm", run, sampleRun(Pane{}).Undo(0, nil, []Point{{Status{Failed, ""}, "The record of step 13.1 is damaged", ""}}, ""), false},
+		{"confirm-no-way", "confirm", run, sampleRun(Pane{}).Undo(0, nil, []Point{{Status: Status{Failed, ""}, Text: "The record of step 13.1 is damaged"}}, ""), false},
 	}
 	for _, s := range []struct {
 		name string
@@ -215,7 +217,7 @@ func sampleLong() *Run {
 }
 
 func sampleUndo() *Confirm {
-	c := sampleRun(Pane{}).Undo(2, Files(sampleChanges()), []Point{{Status{Done, "can be undone"}, "2 files are restored to what they were before the run", ""}, {Status{Failed, "cannot be undone"}, "1 request cannot be undone", "http.post orders.example.com (step 6)"}}, "k-2")
+	c := sampleRun(Pane{}).Undo(2, Files(sampleChanges()), []Point{{Status: Status{Done, "can be undone"}, Text: "2 files are restored to what they were before the run"}, {Status: Status{Failed, "cannot be undone"}, Text: "1 request cannot be undone", Detail: "http.post orders.example.com (step 6)"}}, "k-2")
 	c.Notes = []Note{{Tone: ToneWait, Text: "notes.md has changed since, and is left as it is."}}
 	return c
 }
