@@ -45,6 +45,7 @@ type talk struct {
 	id    string
 	turns []history.Run // the newest last
 	older bool          // there are more before them
+	all   []history.Run // the newest first, at most talksRead
 	first history.Run   // the first turn, with which it began
 }
 
@@ -67,6 +68,9 @@ func (p *project) talk(ctx context.Context, id, before string) (*talk, error) {
 	for run, err := range p.Host.Runs(ctx, history.Filter{Project: p.op.Project(), Session: id, Before: before}) {
 		if err != nil {
 			return nil, err
+		}
+		if len(t.all) < talksRead {
+			t.all = append(t.all, run)
 		}
 		if t.first = run; len(t.turns) < turnsShown {
 			t.turns = append(t.turns, run)
@@ -349,6 +353,10 @@ func (r *request) chat(t *talk) (*page.Chat, error) {
 	c := &page.Chat{
 		ID: t.id, Title: talkTitle(&t.first), Agent: t.agent(), Model: settings.Model, Turn: views.TurnNumber(last.ID),
 		Working: !last.State.Ended(), May: t.Agent != nil && t.mayWrite(r.user), Queued: r.s.later.texts(t),
+	}
+	for i := range t.all {
+		sum := r.s.summary(r.Context(), t.project, &t.all[i])
+		c.Tokens, c.Cost = c.Tokens+sum.Tokens, c.Cost+sum.Cost
 	}
 	switch by := t.first.By(); {
 	case c.May:

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -59,7 +61,7 @@ func (s *speaker) Ask(ctx context.Context, r *model.Request) (*model.Reply, erro
 }
 
 func (*speaker) end(text string) (*model.Reply, error) {
-	return &model.Reply{Text: text, Stop: model.StopEnd}, nil
+	return &model.Reply{Text: text, Stop: model.StopEnd, Usage: model.Usage{InputTokens: 1000, OutputTokens: 17}}, nil
 }
 
 // withAgent gives projects an agent that a speaker answers for.
@@ -145,6 +147,34 @@ func TestChatQuestions(t *testing.T) {
 	r.until(second, history.Cancelled)
 	r.until(second+"--2", history.Done)
 	r.shows("rob", again, http.StatusOK, "Cancelled", "You said: later", "!After this turn")
+}
+
+// TestChatFiles shows what a chat used, the files that its calls changed, and the images that they returned.
+func TestChatFiles(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) {
+		picture := value.Media{Type: "image/png", Data: []byte("\x89PNG\r\n\x1a\nabc")}
+		err := o.Projects[0].Host.Register(tool.Tool{Name: "paint", Description: "Paint.", Hints: tool.Hints{ReadOnly: true}}, func(context.Context, *value.Dict) (value.Value, error) {
+			return value.NewDict("picture", picture), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		withAgent(&speaker{}, o, 0)
+	}).start()
+	at := r.chat("rob", "text=call+bump")
+	id := strings.TrimPrefix(at, "/chat/")
+	q := r.question(id).Text("id")
+	r.post("ann", "/v1/runs/"+id+"/questions/"+q+"/answer", `{"yes": true}`, http.StatusOK)
+	r.until(id, history.Done)
+	r.shows("rob", at, http.StatusOK, "1,017 tokens", "Changed 1 file", "count", "+1", "−1", `class="diff"`)
+	r.submit("rob", at, "text=call+paint&_key=2")
+	r.until(id+"--2", history.Done)
+	html := r.shows("rob", at, http.StatusOK, "2,034 tokens", "image/png, 11 B · Show")
+	path := regexp.MustCompile(`/runs/[^"]*/media/[0-9a-f]+`).FindString(html)
+	if response, body := r.browse("rob", http.MethodGet, path, "", http.StatusOK); response.Header.Get("Content-Type") != "image/png" || !strings.HasSuffix(body, "abc") {
+		t.Errorf("%s is %q of the type %s", path, body, response.Header.Get("Content-Type"))
+	}
 }
 
 // TestChatLive follows a reply that arrives in pieces, by one client from its beginning, and by one from the middle.

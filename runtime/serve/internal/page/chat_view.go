@@ -33,8 +33,7 @@ type Chat struct {
 	Model    string
 	Tools    string // "8 tools, reads only"
 	Turn     int
-	Tokens   int
-	Window   int // tokens that the model takes
+	Tokens   int // of all turns
 	Cost     float64
 
 	Messages []Message
@@ -93,9 +92,11 @@ type CallRow struct {
 	Added    int // lines of files
 	Removed  int
 	Took     time.Duration
-	Since    time.Time // if it runs
-	Result   string    // its first lines
-	Href     URL       // the step of the run
-	Question *Question // that it waits for; one in a talk
+	Since    time.Time    // if it runs
+	Result   string       // its first lines
+	Media    []*MediaView // in its result
+	Files    []File       // that it changed
+	Href     URL          // the step of the run
+	Question *Question    // that it waits for; one in a talk
 	Open     bool
 }

@@ -164,14 +164,15 @@ const sampleReply = "Two invoices are not sent yet:\n\n- **102**, Lindens Hotel,
 
 func sampleChat() *Chat {
 	q := sampleQuestionInChat()
-	return &Chat{ID: "c7", Title: "Open invoices of April", Agent: "reviewer", Model: "claude-sonnet-5-5", Tools: "8 tools, reads only", Turn: 4, Tokens: 18204, Window: 200000, Cost: 0.031,
+	return &Chat{ID: "c7", Title: "Open invoices of April", Agent: "reviewer", Model: "claude-sonnet-5-5", Tools: "8 tools, reads only", Turn: 4, Tokens: 18204, Cost: 0.031,
 		Sessions: []Sessions{{"Today", []Session{{ID: "c7", Title: "Open invoices of April", Current: true, Status: &Status{Running, ""}}, {ID: "c6", Title: "Price list of the mill"}}}, {"Last week", []Session{{ID: "c5", Title: "Why did sync_prices fail?"}}}},
 		May:      true, Key: "k7", Working: true, Queued: []string{"And then send it."},
 		Messages: []Message{
 			{ID: "m-1", Who: "Bob", Person: true, At: ago(2 * time.Minute), Text: "Which invoices of April are still open, and does the address of Lindens Hotel look right?"},
 			{ID: "m-2", Who: "reviewer", At: ago(90 * time.Second), Run: "c7--3", Parts: []MessagePart{
 				{Calls: []CallRow{{ID: "s-3.1", Status: Status{Done, ""}, Name: "query_data", Args: "SELECT number, customer FROM data WHERE state = ?", Took: 14 * time.Millisecond, Result: "number  customer\n102     Lindens Hotel", Href: "/runs/c7--3?step=1", Open: true},
-					{ID: "s-3.2", Status: Status{Failed, ""}, Name: "fetch_url", Args: "https://lindens.example/contact", Took: 600 * time.Millisecond}}},
+					{ID: "s-3.2", Status: Status{Failed, ""}, Name: "fetch_url", Args: "https://lindens.example/contact", Took: 600 * time.Millisecond},
+					{ID: "s-3.3", Status: Status{Done, ""}, Name: "write_chart", Args: "chart.png", Took: 80 * time.Millisecond, Result: "2 files", Href: "/runs/c7--3?step=3", Files: Files(sampleChanges()), Media: MediaIn(value.Media{Type: "image/png", Data: []byte("\x89PNG\r\n\x1a\nabc")}, "/runs/c7--3/media/")}}},
 				{Text: sampleReply}}},
 			{ID: "m-3", Who: "Bob", Person: true, At: ago(time.Minute), Text: "Correct the address in the draft, please.", Files: []string{"address.png, 12 KB"}},
 			{ID: "m-live", Who: "reviewer", Status: &Status{Running, "Working"}, Run: "c7--4", Parts: []MessagePart{

@@ -239,6 +239,14 @@ type MediaView struct {
 	Image bool
 }
 
+// MediaIn returns the images and documents in a value, which are below an address.
+func MediaIn(v value.Value, folder URL) (list []*MediaView) {
+	for _, m := range value.MediaIn(v) {
+		list = append(list, newMedia(m, folder))
+	}
+	return list
+}
+
 func newMedia(m value.Media, folder URL) *MediaView {
 	sum := sha256.Sum256(m.Data)
 	v := &MediaView{Type: m.Type, Size: int64(len(m.Data)), Image: slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, value.MediaType(m.Data))}
