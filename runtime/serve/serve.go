@@ -40,6 +40,9 @@ type Options struct {
 	Hosts []string
 	// ForbidOwn refuses answers to the questions of a run by who began it.
 	ForbidOwn bool
+	// Reload returns Hosts and ForbidOwn as they are now. It is called with each request; if it fails, they stay as they
+	// were. Nil: they do not change.
+	Reload func() (hosts []string, forbidOwn bool, err error)
 	// Audit records each decision. A server waits for it, and logs its errors. It is called concurrently.
 	// Nil records nothing.
 	Audit func(d Decision) error
@@ -127,6 +130,7 @@ type User struct {
 // A Server serves a team. It is safe for concurrent use.
 type Server struct {
 	opts     Options
+	held     atomic.Pointer[settings] // that Reload has returned last
 	projects []*project
 	sign     signIn
 	rate     buckets // of each user
@@ -167,6 +171,7 @@ type project struct {
 func New(o *Options) (*Server, error) {
 	s := &Server{opts: *o, draining: make(chan struct{})}
 	o = &s.opts
+	s.held.Store(&settings{o.Hosts, o.ForbidOwn})
 	o.Jobs, o.Rate, o.Owner = cmp.Or(o.Jobs, 256), cmp.Or(o.Rate, 100), cmp.Or(o.Owner, "owner")
 	if o.Jobs < 0 || o.Rate < 0 {
 		return nil, value.Errorf(value.Invalid, "open a server: negative Jobs or Rate")
@@ -248,6 +253,22 @@ func (s *Server) isDraining() bool {
 	default:
 		return false
 	}
+}
+
+// settings are what can change while the server runs.
+type settings struct {
+	hosts     []string
+	forbidOwn bool
+}
+
+// settings returns the settings as they are now.
+func (s *Server) settings() *settings {
+	if s.opts.Reload != nil {
+		if hosts, forbidOwn, err := s.opts.Reload(); err == nil {
+			s.held.Store(&settings{hosts, forbidOwn})
+		}
+	}
+	return s.held.Load()
 }
 
 func (s *Server) now() time.Time { return s.opts.Clock() }

@@ -453,7 +453,7 @@ func (r *request) fillState(v *page.Question, run *history.Run, q *history.Asked
 func (r *request) fillRights(v *page.Question, p *project, run *history.Run, q *history.Asked) {
 	err := r.s.mayAnswer(r.user, run, q, &tool.Answer{})
 	if v.May = err == nil; err != nil {
-		if r.user.Role >= Approve && r.s.opts.ForbidOwn && run.By() == r.user.Name {
+		if r.user.Role >= Approve && r.s.settings().forbidOwn && run.By() == r.user.Name {
 			v.MayNot = "You began this run, and here nobody answers for their own."
 		}
 		if r.banner != nil {
