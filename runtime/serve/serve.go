@@ -75,7 +75,7 @@ type Project struct {
 	Resume func(ctx context.Context, r host.Recorded) (tool.Result, error)
 	// Within returns the context of a call that is made as soon as it begins, without Resume. Nil changes nothing.
 	Within func(ctx context.Context) context.Context
-	// Workflows returns the workflows, for lists and forms. Nil: none are listed.
+	// Workflows returns the workflows, for lists and forms. Nil is [host.Host.Workflows].
 	Workflows func(ctx context.Context) ([]host.Workflow, error)
 	// Agent opens an agent for chats by its name; "" is the default. Nil: there is no chat.
 	Agent func(ctx context.Context, name string) (*agent.Agent, error)
@@ -221,7 +221,11 @@ func (s *Server) open(projects []*Project) error {
 		if !op.HasStore() {
 			return value.Errorf(value.Invalid, "open a server: the host of the project %q has no store", p.Name).WithHint("set RuntimeOptions.Store")
 		}
-		s.projects = append(s.projects, &project{Project: p, op: op, wake: make(chan struct{}, 1), jobs: newJobs()})
+		own := *p
+		if own.Workflows == nil {
+			own.Workflows = p.Host.Workflows
+		}
+		s.projects = append(s.projects, &project{Project: &own, op: op, wake: make(chan struct{}, 1), jobs: newJobs()})
 	}
 	return nil
 }

@@ -35,21 +35,19 @@ func (r *request) listWorkflows() error {
 		return err
 	}
 	list := value.List{}
-	if p.Workflows != nil {
-		all, err := p.Workflows(r.Context())
-		if err != nil {
-			return err
+	all, err := p.Workflows(r.Context())
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		w := &all[i]
+		info := toolset.Info{Tool: w.Tool, Standing: toolset.Standing{Location: tool.Project, Path: w.Script.Path, State: w.State, Reason: w.Reason}}
+		if info.State == "" {
+			info.State = toolset.Ready
 		}
-		for i := range all {
-			w := &all[i]
-			info := toolset.Info{Tool: w.Tool, Standing: toolset.Standing{Location: tool.Project, Path: w.Script.Path, State: w.State, Reason: w.Reason}}
-			if info.State == "" {
-				info.State = toolset.Ready
-			}
-			d := describe.Tool(&info)
-			d.Put("declared", w.Declared)
-			list = append(list, d)
-		}
+		d := describe.Tool(&info)
+		d.Put("declared", w.Declared)
+		list = append(list, d)
 	}
 	return r.reply(http.StatusOK, value.NewDict("workflows", list))
 }

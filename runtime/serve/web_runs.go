@@ -202,9 +202,6 @@ func (r *request) first(projects []*project) (*page.First, error) {
 			v.Setup = p.noModel(r.Context(), "")
 			v.Model = v.Model || v.Setup == ""
 		}
-		if p.Workflows == nil {
-			continue
-		}
 		flows, err := p.Workflows(r.Context())
 		if err != nil {
 			return nil, err

@@ -94,9 +94,6 @@ func (p *project) deed(ctx context.Context, section page.Section, name string) (
 
 // workflows returns the workflows of the project.
 func (p *project) workflows(ctx context.Context) ([]deed, error) {
-	if p.Workflows == nil {
-		return nil, nil
-	}
 	all, err := p.Workflows(ctx)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -318,7 +318,7 @@ func (m *mcpServers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // named returns a request whose name the server has checked, for a handler that knows other names.
 func named(r *http.Request) *http.Request {
 	q := r.Clone(r.Context())
-	if origin, err := url.Parse(r.Header.Get("Origin")); err == nil && origin.Host == r.Host {
+	if _, origin, _ := strings.Cut(r.Header.Get("Origin"), "://"); origin == r.Host {
 		q.Header.Del("Origin")
 	}
 	q.Host = "localhost"
