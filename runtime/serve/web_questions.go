@@ -176,10 +176,13 @@ func (r *request) asked(id string) (*inboxItem, error) {
 	}
 	p, found, err := r.run(run)
 	if err != nil {
-		if value.KindOf(err) == value.NotFound {
+		if value.KindOf(err) != value.NotFound {
+			return nil, err
+		}
+		if _, old := r.kept(run); old {
 			return nil, r.noRun(run, none.err)
 		}
-		return nil, err
+		return nil, none
 	}
 	open, err := r.openQuestions(p, found)
 	if err != nil {

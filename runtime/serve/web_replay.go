@@ -56,6 +56,9 @@ func (r *request) replayPage() error {
 	if err != nil {
 		return err
 	}
+	if _, _, err := r.own(); err != nil {
+		return err
+	}
 	if !mayReplay(run) {
 		return value.Errorf(value.Invalid, "the run '%s' has no script that can run again", run.ID)
 	}
@@ -116,8 +119,8 @@ func (r *request) replayedPage() error {
 		c = head.Replayed(note, points)
 	case !mayReplay(run):
 		c.NoWay = "This run has no script that can run again: its steps are on its page."
-	case r.user.Role < Run:
-		c.NoWay = r.why("To replay it, the role run is needed.")
+	case !mayAct(r.user, run):
+		c.NoWay = r.why("To replay a run of somebody else, the role approve is needed.")
 	}
 	f, err := r.frame(c.Heading, page.SectionRuns)
 	if err != nil {

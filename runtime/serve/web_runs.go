@@ -326,17 +326,22 @@ func (r *request) pageRun() (*project, *history.Run, error) {
 
 // noRun has a page for a run that is not there: it was pruned, or others have IDs that are near.
 func (r *request) noRun(id string, err error) error {
-	var keep history.Keep
-	if r.s.opts.Kept != nil {
-		keep, _ = r.s.opts.Kept() // if it cannot be read, nothing is pruned
-	}
-	began, failed := time.Parse(idTime, id[:min(len(id), len(idTime))])
-	old := keep.For > 0 && failed == nil && began.Add(keep.For).Before(r.s.now())
-	v := page.NoRun(value.Clean(id, 80), page.Kept{For: keep.For, Most: keep.Most}, old, r.nearRuns(id))
+	kept, old := r.kept(id)
+	v := page.NoRun(value.Clean(id, 80), kept, old, r.nearRuns(id))
 	if old && r.user.Role == Admin {
 		v.Links = append([]page.Link{{Text: "The audit of it", Href: page.URL("/audit?q=" + queryText(id))}}, v.Links...)
 	}
 	return &pageProblem{v, err}
+}
+
+// kept returns which runs are kept, and whether a run of an ID would not be any longer.
+func (r *request) kept(id string) (kept page.Kept, old bool) {
+	if r.s.opts.Kept == nil {
+		return kept, false
+	}
+	keep, _ := r.s.opts.Kept() // if it cannot be read, nothing is pruned
+	began, err := time.Parse(idTime, id[:min(len(id), len(idTime))])
+	return page.Kept{For: keep.For, Most: keep.Most}, keep.For > 0 && err == nil && began.Add(keep.For).Before(r.s.now())
 }
 
 // idTime begins the IDs that were not chosen by somebody.
