@@ -30,6 +30,7 @@ type (
 	//	List() []toolset.Head                       // faster than Tools, without parameters
 	//	Broken() []*Error                           // one for each file that has no usable tool
 	//	Agents() []AgentDefinition
+	//	Workflows(ctx context.Context) ([]host.Workflow, error)
 	//
 	//	// change tools, also while others call them; see also AddTool
 	//	Register(t Tool, do func(ctx context.Context, args *Dict) (Value, error), opts ...ToolOption) error

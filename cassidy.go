@@ -300,7 +300,7 @@ func (r *Runtime) open(src Source, o *Options, last func() error) (h *Host, err 
 	h, err = host.New(&host.Options{
 		Sandbox: box, Builtin: inline, Modules: effects, WorkDir: o.WorkDir, Project: o.Dir,
 		Timeout: o.Timeout, Limits: o.Limits, Memory: cmp.Or(o.Memory, config.Limits.Host), Settings: finder.current, FileNames: world.FileNames, Approver: o.Approver, Asker: o.Asker, Clock: r.opts.Clock, Logger: r.opts.Logger, Audit: audit.To(o.Audit),
-		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Agents: finder.agents, Revoked: finder.revoked,
+		Presets: tools.Presets(), Reserved: finder.reserved(), Journal: r.runs(o.Tenant), Source: src, Discover: finder.discover, Workflow: finder.workflow, Workflows: finder.workflows, Agents: finder.agents, Revoked: finder.revoked,
 		Middleware: o.Middleware, Executor: o.Executor, Admit: o.Admit,
 		Close: func() error {
 			finder.unwatch()

@@ -193,6 +193,22 @@ func (f *finder) workflow(ctx context.Context, src Source, name string) (host.Wo
 	return host.Workflow{Tool: w.Tool.Tool, Script: script, Declared: w.Declared}, nil
 }
 
+// workflows returns the workflows that are described.
+func (f *finder) workflows(ctx context.Context, src Source) (list []host.Workflow, err error) {
+	o := f.options(src)
+	all, _ := project.DescribedWorkflows(ctx, f.root(src), &o.Scope, o.Describe) // doctor reports what is broken
+	for i := range all {
+		w := host.Workflow{Tool: all[i].Tool.Tool, Declared: all[i].Declared}
+		if !all[i].Trusted {
+			w.State, w.Reason = toolset.Untrusted, all[i].Reason
+		} else if w.Script, err = all[i].Script(); err != nil {
+			return nil, err
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
+
 // agents returns the agents that can be used.
 func (f *finder) agents(src Source) []AgentDefinition {
 	files, _ := project.Agents(f.root(src), &f.options(src).Scope) // the command lists what is broken

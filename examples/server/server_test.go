@@ -70,6 +70,7 @@ func testData(t testing.TB) string {
 		for name, text := range testTools {
 			putFile(t, filepath.Join(dir, ".cassidy", "tools", name), text)
 		}
+		putFile(t, filepath.Join(dir, ".cassidy", "workflows", "greet.star"), "def main(name: str) -> str:\n    \"Greet somebody.\"\n    return tools.echo(text = 'hello ' + name)\n\nworkflow(main)\n")
 	}
 	return data
 }
@@ -306,6 +307,29 @@ func TestSignIn(t *testing.T) {
 	c.do("POST", c.waits("bump", "", "{}").answer(), "", `{"yes": true}`, http.StatusForbidden)
 	if got := c.do("POST", "/sessions/s", "", `{"text": "hi"}`, http.StatusBadRequest); !strings.Contains(got, "Options.Model is missing") {
 		t.Errorf("without a model, a message gave %s", got)
+	}
+}
+
+// TestWorkflows lists the workflows of a tenant, over the API and on the page, and begins one.
+func TestWorkflows(t *testing.T) {
+	t.Parallel()
+	_, c := open(t, testConfig(testData(t)))
+	if got := c.do("GET", "/v1/workflows", "", "", http.StatusOK); !strings.Contains(got, `"name":"greet"`) || !strings.Contains(got, "Greet somebody.") {
+		t.Errorf("the workflows are %s", got)
+	}
+	if got := c.do("GET", "/workflows", "", "", http.StatusOK); !strings.Contains(got, "Greet somebody.") {
+		t.Errorf("the page of workflows is %s", got)
+	}
+	var run struct{ ID, State string }
+	c.decode(c.do("POST", "/v1/runs", "", `{"workflow": "greet", "args": {"name": "Ann"}}`, http.StatusCreated), &run)
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		got := c.do("GET", "/v1/runs/"+run.ID, "", "", http.StatusOK)
+		if strings.Contains(got, "hello Ann") {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the workflow is %s", got)
+		}
 	}
 }
 

@@ -276,6 +276,13 @@ func (j *Journal) Held(id string) bool {
 	return j.store.Held(context.Background(), j.tenant, id)
 }
 
+// CheckWrite fails if the store cannot be written at all, such as one that is open for reading only. It writes a few bytes,
+// the same each time.
+func (j *Journal) CheckWrite(ctx context.Context) error {
+	data := []byte("the journal can be written\n")
+	return j.store.PutBlob(ctx, tool.HashBytes(data), data)
+}
+
 // Read opens the log of a run for reading, in any state, even if it is held. It returns
 // what was recorded, and accepts no records. It fails with NotFound if there is no such
 // run, with Unavailable if another version of cassidy recorded it, and with Failed if
@@ -319,7 +326,10 @@ func (j *Journal) resume(ctx context.Context, id string, num int64) (*Log, error
 	if Repair(l.run.Reason) != "" && !l.run.Wake.IsZero() {
 		l.waited = l.run.Wake.Sub(l.head.updated)
 	}
-	l.run.State, l.run.Reason, l.run.Wake, l.run.Stuck, l.why = Running, "", time.Time{}, "", nil
+	if l.run.Reason != Queued { // by which it is known that the run only begins
+		l.run.Reason = ""
+	}
+	l.run.State, l.run.Wake, l.run.Stuck, l.why = Running, time.Time{}, "", nil
 	at := j.clock.now()
 	rec := newRecorder(j.store, j.clock)
 	rec.resumed(j.version, at)

@@ -82,6 +82,8 @@ type Options struct {
 	// Workflow finds a workflow of a source by its name, in either spelling. It fails with
 	// kind NotFound for an unknown name. It is called concurrently. Nil finds nothing.
 	Workflow func(ctx context.Context, src toolset.Source, name string) (Workflow, error)
+	// Workflows returns the workflows of a source; see [Host.Workflows]. Nil means that there are none.
+	Workflows func(ctx context.Context, src toolset.Source) ([]Workflow, error)
 	// Revoked reports whether the trust of a file that its user has to review was revoked, or
 	// that of a file that it loads. Beside scripts it is asked about hooks and agent files, as
 	// scripts that have only a Path. What is revoked is not started, and a recorded run of it
@@ -368,6 +370,18 @@ func (h *Host) Agents() []tool.Agent {
 		return nil
 	}
 	return h.opts.Agents(h.registry.source())
+}
+
+// Workflows returns the workflows of the source, in the order of their names. Those that nobody has reviewed have the State
+// Untrusted and no script, and broken ones are left out.
+func (h *Host) Workflows(ctx context.Context) ([]Workflow, error) {
+	if err := h.valid(); err != nil {
+		return nil, err
+	}
+	if h.opts.Workflows == nil {
+		return nil, nil
+	}
+	return h.opts.Workflows(ctx, h.registry.source())
 }
 
 // Select returns the tools that words select. A word is the name of a tool, "@group",

@@ -1,11 +1,13 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -254,6 +256,31 @@ func testOnlyCancelEndsARun(t *testing.T, on keeper) {
 		if out, err := p.run("r", true, ""); err != nil || out.Value != "on" || m.sent["x"] != 1 {
 			t.Errorf("%s: resumed it gave %v, %v and sent %v", name, out.Value, err, m.sent)
 		}
+	}
+}
+
+// TestRunLog checks that a queued run begins when it is first executed, and is resumed afterwards.
+func TestRunLog(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	r := newQuestionRig(t, journal.Memory(), func(o *host.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	r.script("", "return 1", "risky = True")
+	if _, err := r.BeginCall(t.Context(), tool.Call{Tool: "t"}, host.Durable("r")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := r.Resume(t.Context(), "r"); !errors.Is(err, value.ErrParked) {
+			t.Fatalf("the run gave %v, want that it waits", err)
+		}
+	}
+	var said []string
+	for line := range strings.Lines(log.String()) {
+		_, text, _ := strings.Cut(line, `msg="`)
+		text, _, _ = strings.Cut(text, `"`)
+		said = append(said, text)
+	}
+	if want := []string{"run begun", "run parked", "run resumed", "run parked"}; !slices.Equal(said, want) {
+		t.Errorf("the log has %q, want %q", said, want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
@@ -92,11 +93,24 @@ func TestToolCalls(t *testing.T) {
 // TestForbidOwn checks that nobody answers the questions of what they began, on any path.
 func TestForbidOwn(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(o *Options) { o.ForbidOwn = true }).start()
+	var forbid, broken atomic.Bool
+	r := newRig(t, func(o *Options) {
+		o.Reload = func() ([]string, bool, error) {
+			if broken.Load() {
+				return nil, false, value.Errorf(value.Invalid, "the config cannot be read")
+			}
+			return nil, forbid.Load(), nil
+		}
+	}).start()
 	answer := func(id string) string {
 		return "/v1/runs/" + id + "/questions/" + r.question(id).Text("id") + "/answer"
 	}
+	own := r.begin("ann", "sure", "{}")
+	r.post("ann", answer(own), `{"yes": false}`, http.StatusOK)
+	forbid.Store(true)
 	id := r.begin("ann", "sure", "{}")
+	r.post("ann", answer(id), `{"yes": true}`, http.StatusForbidden)
+	broken.Store(true) // then it is as it was
 	if got := errorText(r.post("ann", answer(id), `{"yes": true}`, http.StatusForbidden)); !strings.Contains(got, "begun by 'ann'") {
 		t.Errorf("an answer to the own run gave %q", got)
 	}
@@ -114,8 +128,8 @@ func TestForbidOwn(t *testing.T) {
 	r.post("ann", answer(call.Text("id")), `{"yes": true}`, http.StatusForbidden)
 	r.post("ada", answer(call.Text("id")), `{"yes": true}`, http.StatusOK)
 	r.until(call.Text("id"), history.Done)
-	if got := r.audit.texts("POST /v1/runs/{id}/questions/{qid}/answer"); len(got) != 3 {
-		t.Errorf("the audit has %q, want three refusals", got)
+	if got := r.audit.texts("POST /v1/runs/{id}/questions/{qid}/answer"); len(got) != 4 {
+		t.Errorf("the audit has %q, want four refusals", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -30,9 +31,15 @@ func (r *request) events() error {
 	if err != nil {
 		return err
 	}
-	text := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after"))
-	after, known := r.lastEvent(p, run.ID, text)
-	if known && run.State.Ended() && !r.hasEvents(p, run.ID, after) {
+	var live *follower
+	if !run.State.Ended() { // else the record has all
+		feed, f := r.s.feeds.join(p, run.ID)
+		defer r.s.feeds.leave(feed, f)
+		live = f
+	}
+	u := r.unread(p, run.ID, cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after")))
+	defer u.stop()
+	if u.known && live == nil && !u.more {
 		return r.reply(http.StatusNoContent, nil)
 	}
 	out, err := r.openStream()
@@ -40,10 +47,10 @@ func (r *request) events() error {
 		return err
 	}
 	defer r.s.streams.Add(-1)
-	if !known {
+	if !u.known {
 		_ = out.send("resync", "", "{}") // the next write fails too
 	}
-	return r.follow(out, p, run.ID, after, func(e *tool.Event) error {
+	return r.follow(out, p, run.ID, live, &u, func(e *tool.Event) error {
 		data, err := json.Marshal(e)
 		if err != nil {
 			return err
@@ -56,31 +63,35 @@ func (r *request) events() error {
 	})
 }
 
-// lastEvent reads the ID of the last event that a client has. It is not known if the record has no such event:
-// then the client begins again.
-func (r *request) lastEvent(p *project, run, text string) (after uint64, known bool) {
-	if text == "" || text == "0" {
-		return 0, true
-	}
-	after, err := strconv.ParseUint(text, 10, 63)
-	if err != nil || after == 0 {
-		return 0, false
-	}
-	for e, err := range p.Host.Events(r.Context(), run, after-1) {
-		if err == nil && e.Seq == after {
-			return after, true
-		}
-		break
-	}
-	return 0, false
+// An unread is the recorded events of a run that a client does not have yet.
+type unread struct {
+	last  tool.Event // that the client has, or zero
+	known bool       // whether the record has it; else the client begins again
+	more  bool       // whether there are any
+	list  iter.Seq2[tool.Event, error]
+	stop  func() // to be called afterwards
 }
 
-// hasEvents reports whether a run has recorded events after one.
-func (r *request) hasEvents(p *project, run string, after uint64) bool {
-	for range p.Host.Events(r.Context(), run, after) {
-		return true
+// unread reads the recorded events of a run after the one whose ID a client has.
+func (r *request) unread(p *project, run, last string) (u unread) {
+	after, err := strconv.ParseUint(cmp.Or(last, "0"), 10, 63)
+	next, stop := iter.Pull2(p.Host.Events(r.Context(), run, max(after, 1)-1))
+	e, failed, more := next()
+	switch u.known = err == nil && (after == 0 || more && failed == nil && e.Seq == after); {
+	case !u.known && after > 1:
+		stop()
+		next, stop = iter.Pull2(p.Host.Events(r.Context(), run, 0))
+		e, failed, more = next()
+	case u.known && after > 0:
+		u.last = e
+		e, failed, more = next()
 	}
-	return false
+	u.more, u.stop = more, stop
+	u.list = func(yield func(tool.Event, error) bool) {
+		for ; more && yield(e, failed); e, failed, more = next() {
+		}
+	}
+	return u
 }
 
 // A stream sends server-sent events.
@@ -126,23 +137,23 @@ func (o *stream) send(name, id, data string) error {
 	return nil
 }
 
-// follow calls do with each event of a run after one, in order and once, until the run has ended. It keeps the stream
-// alive, and ends it when the server is drained, when the user may no longer see it, or with the error of do.
-func (r *request) follow(out *stream, p *project, run string, after uint64, do func(e *tool.Event) error) error {
-	feed, live := r.s.feeds.join(p, run)
-	defer r.s.feeds.leave(feed, live)
-	ping := time.NewTicker(pingEvery)
-	defer ping.Stop()
+// follow calls do with the recorded events that a client has not read, and then with those that a follower gets, in order
+// and once, until the run has ended. A nil follower gets none. It keeps the stream alive, and ends it when the server is
+// drained, when the user may no longer see it, or with the error of do.
+func (r *request) follow(out *stream, p *project, run string, live *follower, u *unread, do func(e *tool.Event) error) error {
+	last := u.last
 	next := func(e *tool.Event) error {
-		if e.Seq != 0 && e.Seq <= after {
+		switch {
+		case e.Seq == 0 && e.Time.Before(last.Time), e.Seq != 0 && e.Seq <= last.Seq: // the record has overtaken it
 			return nil
+		case e.Seq != 0:
+			last = *e
 		}
-		after = max(after, e.Seq)
 		return do(e)
 	}
-	recorded := func() (err error) {
-		for e, failed := range p.Host.Events(r.Context(), run, after) {
-			if err = cmp.Or(failed, err); err == nil {
+	all := func(list iter.Seq2[tool.Event, error]) error {
+		for e, err := range list {
+			if err == nil {
 				err = next(&e)
 			}
 			if err != nil {
@@ -151,24 +162,26 @@ func (r *request) follow(out *stream, p *project, run string, after uint64, do f
 		}
 		return nil
 	}
-	if err := recorded(); err != nil {
+	if err := all(u.list); err != nil || live == nil {
 		return err
 	}
+	ping := time.NewTicker(pingEvery)
+	defer ping.Stop()
 	for {
 		var err error
 		select {
 		case e, open := <-live.events:
-			if !open {
-				return recorded() // what was missed at the end
-			}
 			if live.missed.Swap(false) {
-				err = recorded()
+				err = all(p.Host.Events(r.Context(), run, last.Seq))
+			}
+			if !open {
+				return err
 			}
 			if err == nil {
 				err = next(&e)
 			}
 		case <-ping.C:
-			if u, _ := r.s.identify(r.Request); u == nil || u.Role < r.route.role {
+			if user, _ := r.s.identify(r.Request); user == nil || user.Role < r.route.role {
 				return nil
 			}
 			err = out.send("ping", "", "{}")
@@ -187,6 +200,21 @@ func (r *request) follow(out *stream, p *project, run string, after uint64, do f
 type feeds struct {
 	mu   sync.Mutex
 	open map[feedKey]*feed
+	cut  map[feedKey]string // what models had said of the replies in which runs ended
+}
+
+// mostCut is how many replies are kept that did not arrive.
+const mostCut = 64
+
+// said returns what a model has said of a reply that arrives, or that was cut off by the end of the run. It is in memory.
+func (f *feeds) said(p *project, run string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := feedKey{p, run}
+	if d := f.open[key]; d != nil && d.said != "" {
+		return d.said
+	}
+	return f.cut[key]
 }
 
 type feedKey struct {
@@ -205,16 +233,25 @@ type feed struct {
 // maxSaid is how much of a reply that arrives is kept, in bytes.
 const maxSaid = 100_000
 
-// hears keeps what a model says in the run itself.
-func (d *feed) hears(e *tool.Event) {
+// hear keeps what a model says in the run itself.
+func (f *feeds) hear(d *feed, e *tool.Event) {
+	if e.Call != d.key.run {
+		return
+	}
 	switch data := e.Data.(type) {
 	case tool.Text:
-		if e.Call == d.key.run && len(d.said) < maxSaid {
+		if len(d.said) < maxSaid {
 			d.said += data.Text
 		}
 	case tool.ModelAsk, tool.ModelReply, tool.ModelRetry:
-		if e.Call == d.key.run {
-			d.said = ""
+		d.said = ""
+		delete(f.cut, d.key)
+	case tool.RunEnd:
+		if len(f.cut) >= mostCut {
+			clear(f.cut)
+		}
+		if d.said != "" {
+			f.cut[d.key] = d.said
 		}
 	}
 }
@@ -303,7 +340,7 @@ func (f *feeds) run(ctx context.Context, d *feed, after uint64) {
 			break
 		}
 		f.mu.Lock()
-		d.hears(&e)
+		f.hear(d, &e)
 		for c := range d.clients {
 			select {
 			case c.events <- e:

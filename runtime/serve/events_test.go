@@ -126,6 +126,35 @@ func TestEvents(t *testing.T) {
 	r.get("vera", "/v1/runs/none/events", http.StatusNotFound)
 }
 
+// TestStaleEvents checks that pieces of text are not sent after a recorded event that came later, such as the end of the run.
+func TestStaleEvents(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	at := time.Now()
+	event := func(seq uint64, after time.Duration) tool.Event {
+		e := tool.Event{Seq: seq, Time: at.Add(after), Data: tool.Text{Text: "piece"}}
+		if seq != 0 {
+			e.Data = tool.RunEnd{}
+		}
+		return e
+	}
+	live := &follower{events: make(chan tool.Event, 9)}
+	for _, e := range []tool.Event{event(0, 1), event(2, 2), event(0, 3), event(4, 4), event(0, 5), event(5, 6)} {
+		live.events <- e
+	}
+	close(live.events)
+	q := &request{Request: httptest.NewRequest(http.MethodGet, "/", nil), s: r.Server}
+	record := &unread{last: event(2, 2), list: func(yield func(tool.Event, error) bool) { yield(event(4, 4), nil) }}
+	var got []uint64
+	err := q.follow(nil, r.projects[0], "run", live, record, func(e *tool.Event) error {
+		got = append(got, e.Seq)
+		return nil
+	})
+	if want := []uint64{4, 0, 5}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("the client got %v, %v, want %v", got, err, want)
+	}
+}
+
 // TestManyClients has many clients follow a run over forced reconnects: each gets every event once, in order.
 func TestManyClients(t *testing.T) {
 	t.Parallel()

@@ -13,12 +13,12 @@ import (
 // checkHost refuses a request for a name that is not one of the server's. A page of the web can let its own name
 // lead to the loopback address (DNS rebinding), and then send requests that the browser takes for its own.
 func (s *Server) checkHost(r *http.Request) error {
-	name := hostOf(r.Host)
-	if slices.ContainsFunc(s.opts.Hosts, func(h string) bool { return strings.EqualFold(h, name) || strings.EqualFold(h, r.Host) }) {
+	name, hosts := hostOf(r.Host), s.settings().hosts
+	if slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, name) || strings.EqualFold(h, r.Host) }) {
 		return nil
 	}
 	here, known := localAddr(r)
-	if known && !here.IsLoopback() && len(s.opts.Hosts) == 0 {
+	if known && !here.IsLoopback() && len(hosts) == 0 {
 		return nil
 	}
 	addr, err := netip.ParseAddr(name)

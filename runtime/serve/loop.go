@@ -103,6 +103,7 @@ func (s *Server) execute(ctx context.Context, p *project, id string, do executor
 		}
 	}()
 	result, failed := do(ctx, id)
+	p.writes.tried(failed)
 	err = value.ErrorOf(failed, value.Failed)
 }
 
@@ -178,7 +179,7 @@ type jobs struct {
 	wanted  map[string]bool // somebody asked to continue them
 	ended   map[string]bool // since the loop began to look for due runs
 	failed  map[string]failure
-	ending  map[string]*execution
+	ending  map[string]*execution // that somebody waits for
 }
 
 // An execution is the next one of a run in this process.
@@ -186,6 +187,8 @@ type execution struct {
 	done   chan struct{} // closed when it has ended
 	result tool.Result   // afterwards
 	err    *value.Error  // of Host.Resume
+
+	waiting int // how many wait for it
 }
 
 // A failure is that a run could not be continued, and stays due.
@@ -276,14 +279,27 @@ func (j *jobs) done(id string, result tool.Result, e *value.Error, now time.Time
 	return true
 }
 
-// next returns the next execution of a run in this process.
+// next returns the next execution of a run in this process. The caller calls leave when it no longer waits for it.
 func (j *jobs) next(id string) *execution {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.ending[id] == nil {
 		j.ending[id] = &execution{done: make(chan struct{})}
 	}
+	j.ending[id].waiting++
 	return j.ending[id]
+}
+
+// leave forgets an execution for which nobody else waits: another process may execute the run. It may be nil.
+func (j *jobs) leave(id string, x *execution) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if x == nil {
+		return
+	}
+	if x.waiting--; x.waiting == 0 && j.ending[id] == x {
+		delete(j.ending, id)
+	}
 }
 
 // count returns how many runs are executed.

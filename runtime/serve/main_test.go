@@ -51,6 +51,7 @@ var testFlows = map[string]string{
 // The agents of each project.
 var testAgents = []tool.Agent{
 	{Name: "reviewer", Description: "Reviews invoices.", Path: ".cassidy/agents/reviewer.md", Prompt: "You review invoices.", Tools: []string{"echo", "ask"}},
+	{Name: "poet", Description: "Writes verses.", Model: "test:poet"},
 	{Name: "helper", Description: "Helps others.", Mode: tool.AgentModeSubagent},
 }
 

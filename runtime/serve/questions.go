@@ -120,7 +120,7 @@ func (s *Server) mayAnswer(u *User, run *history.Run, q *history.Asked, a *tool.
 	switch {
 	case u.Role < Approve:
 		return value.Errorf(value.Denied, "the user '%s' with the role %s may not answer questions: it needs the role %s", u.Name, u.Role, Approve)
-	case s.opts.ForbidOwn && run.By() == u.Name:
+	case s.settings().forbidOwn && run.By() == u.Name:
 		return value.Errorf(value.Denied, "the run '%s' was begun by '%s', who may not answer its questions", run.ID, u.Name).WithHint("somebody else has to answer")
 	case u.Role < Admin && q.Kind == tool.QuestionUnknown:
 		return value.Errorf(value.Denied, "whether an effect is repeated that may have happened is decided with the role %s", Admin)
@@ -132,7 +132,7 @@ func (s *Server) mayAnswer(u *User, run *history.Run, q *history.Asked, a *tool.
 
 // AnswersOwn reports whether a user may answer the questions of runs that they began. A client that makes calls for
 // somebody else must not be asked: see Unasked in the options of package runtime/mcp.
-func (s *Server) AnswersOwn(u *User) bool { return u.Role >= Approve && !s.opts.ForbidOwn }
+func (s *Server) AnswersOwn(u *User) bool { return u.Role >= Approve && !s.settings().forbidOwn }
 
 // answer records the answer of the user to a question of a run, has the run continued, and returns the question
 // with the answer. If the user has not seen the question as it is, or the answers before theirs, it fails with
@@ -168,7 +168,8 @@ func (r *request) answer(p *project, run *history.Run, a answer) (*history.Asked
 	case a.rev != int64(q.Sent):
 		return nil, conflict(value.NewDict("question", view(q)), answeredBy(q), "to answer otherwise, send its new rev")
 	}
-	if err := p.Host.Answer(context.WithoutCancel(r.Context()), q.ID, a.Answer); err != nil {
+	err = p.Host.Answer(context.WithoutCancel(r.Context()), q.ID, a.Answer)
+	if p.writes.tried(err); err != nil {
 		return nil, err
 	}
 	q.Answer, q.Sent = &history.Answered{Answer: given, At: r.s.now()}, q.Sent+1
@@ -186,6 +187,7 @@ func (r *request) answer(p *project, run *history.Run, a answer) (*history.Asked
 // run asks about other changes, and lookAgain fails with that question.
 func (r *request) lookAgain(p *project, run *history.Run, q *history.Asked) error {
 	next := p.jobs.next(run.ID)
+	defer p.jobs.leave(run.ID, next)
 	if run.State == history.Parked && p.jobs.take(run.ID) {
 		select {
 		case r.s.slots <- struct{}{}:

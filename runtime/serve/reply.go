@@ -58,6 +58,8 @@ func (r *request) refusalOf(err error) *refusal {
 	case e.Kind == value.Internal:
 		r.s.opts.Logger.Error("a request failed", "pattern", r.route.pattern, "request", r.id, "kind", e.Kind.String())
 		return &refusal{status: status, kind: e.Kind.String(), message: "the server failed; the request is " + r.id, hint: "find the request in the log of the server"}
+	case isFull(e):
+		e.Kind, status = value.Unavailable, http.StatusServiceUnavailable
 	case status == 0:
 		status = http.StatusUnprocessableEntity
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cassidy-run/cassidy/runtime/serve/internal/page"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -55,7 +56,9 @@ type request struct {
 	user  *User  // nil for a route without a role
 	id    string // for the log and for the client
 
-	repeats bool // what it begins was begun before, with the same Idempotency-Key
+	role    Role       // of the user
+	banner  *page.Note // that nothing can be recorded now; then the user has the role View
+	repeats bool       // what it begins was begun before, with the same Idempotency-Key
 }
 
 // A response knows whether it has begun.
@@ -161,6 +164,9 @@ func (r *request) admitted() error {
 	}
 	if u.Role < r.route.role {
 		return r.refused("", "", value.Errorf(value.Denied, "the user '%s' with the role %s may not do this: it needs the role %s", u.Name, u.Role, r.route.role))
+	}
+	if r.role = u.Role; r.route.page && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		r.view()
 	}
 	return r.route.serve(r)
 }

@@ -172,7 +172,7 @@ func (r *request) begin(p *project, workflow string, args *value.Dict) (string, 
 
 // begun records that something began, and has it executed.
 func (r *request) begun(p *project, d Decision, err error) error {
-	if err != nil {
+	if p.writes.tried(err); err != nil {
 		return err
 	}
 	if r.noted(p, d); !r.repeats {

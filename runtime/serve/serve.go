@@ -12,6 +12,7 @@ import (
 
 	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/agent"
+	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
 	"github.com/cassidy-run/cassidy/runtime/serve/internal/page"
@@ -39,12 +40,17 @@ type Options struct {
 	Hosts []string
 	// ForbidOwn refuses answers to the questions of a run by who began it.
 	ForbidOwn bool
+	// Reload returns Hosts and ForbidOwn as they are now. It is called with each request; if it fails, they stay as they
+	// were. Nil: they do not change.
+	Reload func() (hosts []string, forbidOwn bool, err error)
 	// Audit records each decision. A server waits for it, and logs its errors. It is called concurrently.
 	// Nil records nothing.
 	Audit func(d Decision) error
 	// Decisions yields the decisions that Audit has recorded, the newest first, for the page that lists them. Nil: the page
 	// has those since the server was opened, at most a thousand. See [DecisionOf].
 	Decisions func(ctx context.Context) iter.Seq2[Decision, error]
+	// Kept returns which runs are kept, for the page of one that is not there. Nil keeps all.
+	Kept func() (history.Keep, error)
 	// MCP is served at /mcp, to users with the role [Run]. [UserOf] the context of a request has the user: unless
 	// [Server.AnswersOwn], their client must not be asked. Nil: nothing is served there.
 	MCP http.Handler
@@ -69,12 +75,13 @@ type Project struct {
 	Resume func(ctx context.Context, r host.Recorded) (tool.Result, error)
 	// Within returns the context of a call that is made as soon as it begins, without Resume. Nil changes nothing.
 	Within func(ctx context.Context) context.Context
-	// Workflows returns the workflows, for lists and forms. Nil: none are listed.
+	// Workflows returns the workflows, for lists and forms. Nil is [host.Host.Workflows].
 	Workflows func(ctx context.Context) ([]host.Workflow, error)
 	// Agent opens an agent for chats by its name; "" is the default. Nil: there is no chat.
 	Agent func(ctx context.Context, name string) (*agent.Agent, error)
-	// NoModel is what to set for a model, such as OPENAI_API_KEY, if none is set up; else "".
-	NoModel string
+	// NoModel returns what to type where the server runs to set up a model for the agents that have none of their own, such
+	// as "cassidy setup", or "" if that was done. Nil: it was.
+	NoModel func(ctx context.Context) string
 	// Source returns the script of a tool, for the page that shows it. It fails with kind NotFound for a tool without one.
 	// Nil: the scripts of tools are not shown.
 	Source func(ctx context.Context, t *toolset.Info) (tool.Script, error)
@@ -123,6 +130,7 @@ type User struct {
 // A Server serves a team. It is safe for concurrent use.
 type Server struct {
 	opts     Options
+	held     atomic.Pointer[settings] // that Reload has returned last
 	projects []*project
 	sign     signIn
 	rate     buckets // of each user
@@ -138,6 +146,7 @@ type Server struct {
 	board     board
 	summaries summaries
 	trails    trails
+	replays   replays
 	counts    counts
 	streams   atomic.Int64
 	handlers  http.Handler
@@ -153,6 +162,7 @@ type project struct {
 
 	answering sync.Mutex // an answer is compared with those before it
 	inbox     inbox
+	writes    writes
 	undone    undos
 }
 
@@ -161,6 +171,7 @@ type project struct {
 func New(o *Options) (*Server, error) {
 	s := &Server{opts: *o, draining: make(chan struct{})}
 	o = &s.opts
+	s.held.Store(&settings{o.Hosts, o.ForbidOwn})
 	o.Jobs, o.Rate, o.Owner = cmp.Or(o.Jobs, 256), cmp.Or(o.Rate, 100), cmp.Or(o.Owner, "owner")
 	if o.Jobs < 0 || o.Rate < 0 {
 		return nil, value.Errorf(value.Invalid, "open a server: negative Jobs or Rate")
@@ -178,7 +189,7 @@ func New(o *Options) (*Server, error) {
 	s.rate = newBuckets(float64(o.Rate), 10*o.Rate)
 	s.sign.begin()
 	s.later.begin()
-	s.feeds.open = map[feedKey]*feed{}
+	s.feeds.open, s.feeds.cut = map[feedKey]*feed{}, map[feedKey]string{}
 	pages, err := page.New(o.Clock)
 	if err != nil {
 		return nil, value.Errorf(value.Internal, "open a server: %w", err)
@@ -210,7 +221,11 @@ func (s *Server) open(projects []*Project) error {
 		if !op.HasStore() {
 			return value.Errorf(value.Invalid, "open a server: the host of the project %q has no store", p.Name).WithHint("set RuntimeOptions.Store")
 		}
-		s.projects = append(s.projects, &project{Project: p, op: op, wake: make(chan struct{}, 1), jobs: newJobs()})
+		own := *p
+		if own.Workflows == nil {
+			own.Workflows = p.Host.Workflows
+		}
+		s.projects = append(s.projects, &project{Project: &own, op: op, wake: make(chan struct{}, 1), jobs: newJobs()})
 	}
 	return nil
 }
@@ -242,6 +257,22 @@ func (s *Server) isDraining() bool {
 	default:
 		return false
 	}
+}
+
+// settings are what can change while the server runs.
+type settings struct {
+	hosts     []string
+	forbidOwn bool
+}
+
+// settings returns the settings as they are now.
+func (s *Server) settings() *settings {
+	if s.opts.Reload != nil {
+		if hosts, forbidOwn, err := s.opts.Reload(); err == nil {
+			s.held.Store(&settings{hosts, forbidOwn})
+		}
+	}
+	return s.held.Load()
 }
 
 func (s *Server) now() time.Time { return s.opts.Clock() }

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -153,6 +154,25 @@ func TestFailedSignIns(t *testing.T) {
 	r.post("", "/login", `{"token": "rob"}`, http.StatusOK)
 	if n := len(r.audit.texts("sign-in")); n != failures+1 {
 		t.Errorf("the audit has %d attempts, want %d failures and a success", n, failures)
+	}
+}
+
+// TestReloadHosts checks that a name counts from the next request on.
+func TestReloadHosts(t *testing.T) {
+	t.Parallel()
+	var hosts atomic.Pointer[[]string]
+	hosts.Store(&[]string{"old.example"})
+	r := newRig(t, func(o *Options) { o.Reload = func() ([]string, bool, error) { return *hosts.Load(), false, nil } })
+	for _, c := range []struct {
+		hosts    []string
+		old, now int
+	}{{[]string{"old.example"}, http.StatusOK, http.StatusForbidden}, {[]string{"new.example"}, http.StatusForbidden, http.StatusOK}} {
+		hosts.Store(&c.hosts)
+		for name, want := range map[string]int{"old.example": c.old, "new.example": c.now} {
+			if got := r.send(ask{token: "rob", method: "GET", path: "/v1/runs", header: [][2]string{{"Host", name}}}).StatusCode; got != want {
+				t.Errorf("with %q, %s gave %d, want %d", c.hosts, name, got, want)
+			}
+		}
 	}
 }
 

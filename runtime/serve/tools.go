@@ -35,21 +35,19 @@ func (r *request) listWorkflows() error {
 		return err
 	}
 	list := value.List{}
-	if p.Workflows != nil {
-		all, err := p.Workflows(r.Context())
-		if err != nil {
-			return err
+	all, err := p.Workflows(r.Context())
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		w := &all[i]
+		info := toolset.Info{Tool: w.Tool, Standing: toolset.Standing{Location: tool.Project, Path: w.Script.Path, State: w.State, Reason: w.Reason}}
+		if info.State == "" {
+			info.State = toolset.Ready
 		}
-		for i := range all {
-			w := &all[i]
-			info := toolset.Info{Tool: w.Tool, Standing: toolset.Standing{Location: tool.Project, Path: w.Script.Path, State: w.State, Reason: w.Reason}}
-			if info.State == "" {
-				info.State = toolset.Ready
-			}
-			d := describe.Tool(&info)
-			d.Put("declared", w.Declared)
-			list = append(list, d)
-		}
+		d := describe.Tool(&info)
+		d.Put("declared", w.Declared)
+		list = append(list, d)
 	}
 	return r.reply(http.StatusOK, value.NewDict("workflows", list))
 }
@@ -110,7 +108,7 @@ func (r *request) callTool() error {
 type begunCall struct {
 	p    *project
 	run  string     // its ID
-	next *execution // of the run, since it began; nil if an earlier request has begun it
+	next *execution // of the run, since it began, to leave; nil if an earlier request has begun it
 }
 
 // beginCall begins a call. Who may answer the questions of the call approves it by making it, as somebody does who types it;
@@ -127,7 +125,8 @@ func (r *request) beginCall(p *project, name string, args *value.Dict) (begunCal
 	b := begunCall{p: p, run: id}
 	var makeIt func() *execution
 	if !r.repeats {
-		if makeIt, err = r.s.startCall(ctx, p, id, c); err != nil {
+		makeIt, err = r.s.startCall(ctx, p, id, c)
+		if p.writes.tried(err); err != nil {
 			return b, err
 		}
 	}
@@ -147,6 +146,7 @@ func (r *request) beginCall(p *project, name string, args *value.Dict) (begunCal
 func (r *request) result(c begunCall, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
+	defer c.p.jobs.leave(c.run, c.next)
 	if c.next != nil {
 		select {
 		case <-c.next.done:
@@ -158,8 +158,13 @@ func (r *request) result(c begunCall, wait time.Duration) error {
 		case <-ctx.Done():
 		}
 	}
-	if !r.ended(ctx, c.p, c.run) {
+	run := r.ended(ctx, c.p, c.run)
+	switch {
+	case run == nil:
 		return r.pending(c.p, c.run)
+	case run.State != history.Done:
+		result := tool.Fail(run.Err, run.Usage)
+		return r.replyResult(c.run, &result)
 	}
 	result, err := c.p.Host.Resume(r.Context(), c.run) // which has ended
 	if err != nil && result.Error == "" {
@@ -179,26 +184,28 @@ func (r *request) replyResult(run string, result *tool.Result) error {
 	return nil
 }
 
-// ended waits until a run has ended, or waits for somebody or for a time, and reports whether it has ended.
-func (r *request) ended(ctx context.Context, p *project, id string) bool {
+// ended waits until a run has ended, or waits for somebody or for a time. It returns nil for one that has not ended.
+func (r *request) ended(ctx context.Context, p *project, id string) *history.Run {
 	tick := time.NewTicker(endEvery)
 	defer tick.Stop()
+	next := p.jobs.next(id) // before the run is read, to miss nothing
+	defer func() { p.jobs.leave(id, next) }()
 	for {
-		next := p.jobs.next(id) // before the run is read, to miss nothing
 		_, run, err := r.run(id)
 		if err != nil || run.State.Ended() {
-			return err == nil
+			return run
 		}
 		if run.State != history.Running && r.waits(p, run) {
-			return false
+			return nil
 		}
 		select {
 		case <-next.done:
+			next = p.jobs.next(id)
 		case <-tick.C: // another process may execute it
 		case <-r.s.draining:
-			return false
+			return nil
 		case <-ctx.Done():
-			return false
+			return nil
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (r *request) frame(title string, section page.Section) (*page.Frame, error)
 		return f, nil
 	}
 	list := r.projects()
-	f.User, f.Role = r.user.Name, page.Role(r.user.Role.String())
+	f.User, f.Role, f.Banner = r.user.Name, page.Role(max(r.role, r.user.Role).String()), r.banner
 	f.Projects = value.Map(list, func(p *project) string { return p.Name })
 	if f.Project = r.chosen(); f.Project == "" && len(list) == 1 {
 		f.Project = f.Projects[0]

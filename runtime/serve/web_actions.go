@@ -19,6 +19,8 @@ func (s *Server) actionRoutes() []route {
 		{pattern: "POST /runs/{id}/resume", role: Run, page: true, serve: (*request).resumePage},
 		{pattern: "GET /runs/{id}/retry", role: Run, page: true, serve: (*request).confirmRetry},
 		{pattern: "POST /runs/{id}/retry", role: Run, page: true, serve: (*request).retryPage},
+		{pattern: "GET /runs/{id}/replay", role: View, page: true, serve: (*request).replayedPage},
+		{pattern: "POST /runs/{id}/replay", role: Run, page: true, serve: (*request).replayPage},
 		{pattern: "GET /runs/{id}/undo", role: Run, page: true, serve: (*request).confirmUndo},
 		{pattern: "POST /runs/{id}/undo", role: Run, page: true, serve: (*request).undoPage},
 	}

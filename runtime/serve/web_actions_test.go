@@ -7,7 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/describe"
 	"github.com/cassidy-run/cassidy/runtime/history"
+	"github.com/cassidy-run/cassidy/runtime/host"
+	"github.com/cassidy-run/cassidy/runtime/tool"
+	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
 // TestUndoPage undoes a change from its page.
@@ -27,6 +31,46 @@ func TestUndoPage(t *testing.T) {
 		t.Errorf("the file is %q after the undo", text)
 	}
 	r.shows("ann", "/runs/"+undo, http.StatusOK, "Undoes", run)
+}
+
+// TestReplayPage replays runs: exactly, with a difference, with one whose record was changed, and those that have no script.
+func TestReplayPage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { withAgent(&speaker{}, o, 0) }).start()
+	replay := func(id string, texts ...string) {
+		t.Helper()
+		html := r.shows("rob", "/runs/"+id+"/replay", http.StatusOK, "The recorded scripts run again")
+		response, _ := r.browse("rob", http.MethodPost, "/runs/"+id+"/replay", hidden(html).Encode(), http.StatusSeeOther)
+		r.shows("rob", response.Header.Get("Location"), http.StatusOK, append(texts, "A replay does nothing, and is not recorded.", "Back to the run")...)
+	}
+	done := r.begin("rob", "greet", `{"name": "Zoë"}`)
+	r.until(done, history.Done)
+	r.shows("rob", "/runs/"+done, http.StatusOK, `action="/runs/`+done+`/replay"`)
+	r.shows("vera", "/runs/"+done, http.StatusOK, "!/replay")
+	r.browse("vera", http.MethodPost, "/runs/"+done+"/replay", "", http.StatusForbidden)
+	replay(done, "The replay is exact:", "answered from the record.")
+
+	chat := strings.TrimPrefix(r.chat("rob", "text=please+call+echo"), "/chat/")
+	r.until(chat, history.Done)
+	replay(chat, "The replay is exact:")
+
+	asks := r.begin("rob", "sure", `{}`)
+	r.question(asks)
+	r.until(asks, history.Parked)
+	replay(asks, "The replay is exact up to the last recorded step:")
+
+	call := r.post("rob", "/v1/tools/echo/call", `{"args": {"text": "x"}, "project": "bakery"}`, http.StatusOK).Text("run")
+	r.shows("rob", "/runs/"+call, http.StatusOK, "!/replay")
+	r.shows("rob", "/runs/"+call+"/replay", http.StatusOK, "This run has no script that can run again")
+	r.browse("rob", http.MethodPost, "/runs/"+call+"/replay", "", http.StatusBadRequest)
+
+	differs := host.Replayed{Ended: true, Err: value.Errorf(value.Conflict, "step 1 differs"), Replayed: history.Replayed{
+		Steps: 1, Differences: []history.Difference{{StepPath: tool.StepPath{1}, Call: "tools.echo", Was: "Zoë", Is: "Ann"}},
+	}}
+	r.replays.put(feedKey{r.projects[0], done}, &replayed{Replayed: describe.ReplayOf(&history.Run{State: history.Done}, &differs, false)})
+	r.shows("vera", "/runs/"+done+"/replay", http.StatusOK, "The replay differs from the record, and ended there. 1 step answered", "differs", "recorded: Zoë; now: Ann", `href="/runs/`+done+`?step=1"`)
+	r.replays.put(feedKey{r.projects[0], done}, &replayed{err: value.Errorf(value.Failed, "the record was changed")})
+	r.shows("vera", "/runs/"+done+"/replay", http.StatusOK, "The run could not be replayed. The record was changed.")
 }
 
 // TestCancelAndRetryPages cancels a run, and does another one again.

@@ -92,9 +92,11 @@ func (r *request) showAgent(p *project, a *tool.Agent) error {
 	case a.Mode == tool.AgentModeSubagent:
 		v.Why = "Only other agents may call this one."
 	case p.Agent == nil:
-		v.Why = "No model is set up on the server."
+		v.Why = noChat
 	default:
-		v.May = r.user.Role >= Run
+		if v.May = r.user.Role >= Run; p.noModel(r.Context(), a.Name) != "" {
+			v.May, v.Why = false, "No model is set up. On the server, type "+p.noModel(r.Context(), a.Name)+"."
+		}
 	}
 	for run, err := range p.Host.Runs(r.Context(), history.Filter{Project: p.op.Project(), Kind: chatKind, Limit: talksRead}) {
 		if err != nil {

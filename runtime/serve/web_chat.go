@@ -45,6 +45,7 @@ type talk struct {
 	id    string
 	turns []history.Run // the newest last
 	older bool          // there are more before them
+	all   []history.Run // the newest first, at most talksRead
 	first history.Run   // the first turn, with which it began
 }
 
@@ -67,6 +68,9 @@ func (p *project) talk(ctx context.Context, id, before string) (*talk, error) {
 	for run, err := range p.Host.Runs(ctx, history.Filter{Project: p.op.Project(), Session: id, Before: before}) {
 		if err != nil {
 			return nil, err
+		}
+		if len(t.all) < talksRead {
+			t.all = append(t.all, run)
 		}
 		if t.first = run; len(t.turns) < turnsShown {
 			t.turns = append(t.turns, run)
@@ -170,11 +174,14 @@ func (r *request) showNewChat(status int, text, problem string) (err error) {
 	chosen := cmp.Or(r.PostFormValue("agent"), url.Values{"project": {r.chosen()}, "agent": {q.Get("agent")}}.Encode())
 	for _, p := range r.shown() {
 		if p.Agent == nil {
-			c.NoModel = cmp.Or(c.NoModel, p.NoModel, "OPENAI_API_KEY")
 			continue
 		}
 		c.May = r.user.Role >= Run
 		for _, a := range append([]tool.Agent{{}}, talkers(p)...) {
+			if setup := p.noModel(r.Context(), a.Name); setup != "" {
+				c.NoModel = setup
+				continue
+			}
 			o := page.Option{Value: url.Values{"project": {p.Name}, "agent": {a.Name}}.Encode(), Name: cmp.Or(a.Name, "the default agent")}
 			if len(r.shown()) > 1 {
 				o.Name = p.Name + ": " + o.Name
@@ -184,22 +191,33 @@ func (r *request) showNewChat(status int, text, problem string) (err error) {
 		}
 	}
 	switch {
+	case len(c.Agents) == 1 && c.NoModel == "":
+		c.Agents = nil // there is no choice
 	case len(c.Agents) > 0:
 		c.NoModel = ""
 	case c.NoModel == "":
-		c.Why = "There is no agent to chat with."
+		c.Why = noChat
 	}
 	if !c.May && c.Why == "" {
-		c.Why = "You can view chats. To begin one, the role run is needed."
-	}
-	if len(c.Agents) == 1 {
-		c.Agents = nil
+		c.Why = r.why("You can view chats. To begin one, the role run is needed.")
 	}
 	f, err := r.frame("Chat", page.SectionChat)
 	if err != nil {
 		return err
 	}
 	return r.pageAs(status, "chat", f, c)
+}
+
+// noChat says that nobody can be talked to.
+const noChat = "There is no agent to chat with."
+
+// noModel returns what sets up a model for an agent, or "" if it has one. The agent "" is the default.
+func (p *project) noModel(ctx context.Context, name string) string {
+	own := func(a tool.Agent) bool { return a.Name == name && a.Model != "" }
+	if p.NoModel == nil || slices.ContainsFunc(p.Host.Agents(), own) {
+		return ""
+	}
+	return p.NoModel(ctx)
 }
 
 // talkers returns the agents that people may talk to.
@@ -336,10 +354,17 @@ func (r *request) chat(t *talk) (*page.Chat, error) {
 		ID: t.id, Title: talkTitle(&t.first), Agent: t.agent(), Model: settings.Model, Turn: views.TurnNumber(last.ID),
 		Working: !last.State.Ended(), May: t.Agent != nil && t.mayWrite(r.user), Queued: r.s.later.texts(t),
 	}
+	for i := range t.all {
+		sum := r.s.summary(r.Context(), t.project, &t.all[i])
+		c.Tokens, c.Cost = c.Tokens+sum.Tokens, c.Cost+sum.Cost
+	}
 	switch by := t.first.By(); {
 	case c.May:
+		c.NoModel = t.noModel(r.Context(), t.agent())
 	case t.Agent == nil:
-		c.NoModel = cmp.Or(t.NoModel, "OPENAI_API_KEY")
+		c.Why = noChat
+	case r.banner != nil:
+		c.Why = r.banner.Strong
 	case by == "":
 		c.Why = "You can view this chat. It was begun in a terminal."
 	default:
@@ -364,6 +389,9 @@ func (r *request) readTurn(t *talk, run *history.Run) (*views.Turn, error) {
 	if w := describe.WaitOf(r.Context(), j, run); w != nil {
 		v.Asks = w.Questions
 	}
+	said := arriving{}
+	said.add(r.s.feeds.said(t.project, run.ID))
+	v.Said = said.shown.String()
 	v.Question = func(q *history.Asked) *page.Question { return r.questionInTalk(t.project, run, q) }
 	return v, nil
 }
@@ -393,6 +421,9 @@ func (r *request) say() error {
 	if r.PostForm.Has("stop") {
 		if err := r.stop(t, last); err != nil {
 			return err
+		}
+		if text := message(r.PostForm); text != "" && len(text) <= maxMessage { // a browser without script has it nowhere else
+			return r.showChat(http.StatusOK, text, "")
 		}
 		return r.seeOther(back)
 	}

@@ -3,12 +3,15 @@ package serve
 import (
 	"context"
 	"net/http"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/model"
+	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -58,7 +61,7 @@ func (s *speaker) Ask(ctx context.Context, r *model.Request) (*model.Reply, erro
 }
 
 func (*speaker) end(text string) (*model.Reply, error) {
-	return &model.Reply{Text: text, Stop: model.StopEnd}, nil
+	return &model.Reply{Text: text, Stop: model.StopEnd, Usage: model.Usage{InputTokens: 1000, OutputTokens: 17}}, nil
 }
 
 // withAgent gives projects an agent that a speaker answers for.
@@ -90,7 +93,7 @@ func TestChat(t *testing.T) {
 	r.shows("rob", "/chat", http.StatusOK, "New chat", "bakery: the default agent", "bakery: reviewer", "!helper", "!other: ", "No chats yet.")
 	r.shows("rob", "/chat?agent=reviewer&project=bakery", http.StatusOK, `agent=reviewer&amp;project=bakery" selected`)
 	r.shows("vera", "/chat", http.StatusOK, "You can view chats.", "!<textarea")
-	r.shows("una", "/chat", http.StatusOK, "No model is set up.", "OPENAI_API_KEY")
+	r.shows("una", "/chat", http.StatusOK, "There is no agent to chat with.")
 	r.refuses("vera", "/chat", "text=hello", http.StatusForbidden)
 	expect(t, "an empty message", r.refuses("rob", "/chat", "text=+", http.StatusBadRequest), "Write a message first.")
 
@@ -146,6 +149,34 @@ func TestChatQuestions(t *testing.T) {
 	r.shows("rob", again, http.StatusOK, "Cancelled", "You said: later", "!After this turn")
 }
 
+// TestChatFiles shows what a chat used, the files that its calls changed, and the images that they returned.
+func TestChatFiles(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) {
+		picture := value.Media{Type: "image/png", Data: []byte("\x89PNG\r\n\x1a\nabc")}
+		err := o.Projects[0].Host.Register(tool.Tool{Name: "paint", Description: "Paint.", Hints: tool.Hints{ReadOnly: true}}, func(context.Context, *value.Dict) (value.Value, error) {
+			return value.NewDict("picture", picture), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		withAgent(&speaker{}, o, 0)
+	}).start()
+	at := r.chat("rob", "text=call+bump")
+	id := strings.TrimPrefix(at, "/chat/")
+	q := r.question(id).Text("id")
+	r.post("ann", "/v1/runs/"+id+"/questions/"+q+"/answer", `{"yes": true}`, http.StatusOK)
+	r.until(id, history.Done)
+	r.shows("rob", at, http.StatusOK, "1,017 tokens", "Changed 1 file", "count", "+1", "−1", `class="diff"`)
+	r.submit("rob", at, "text=call+paint&_key=2")
+	r.until(id+"--2", history.Done)
+	html := r.shows("rob", at, http.StatusOK, "2,034 tokens", "image/png, 11 B · Show")
+	path := regexp.MustCompile(`/runs/[^"]*/media/[0-9a-f]+`).FindString(html)
+	if response, body := r.browse("rob", http.MethodGet, path, "", http.StatusOK); response.Header.Get("Content-Type") != "image/png" || !strings.HasSuffix(body, "abc") {
+		t.Errorf("%s is %q of the type %s", path, body, response.Header.Get("Content-Type"))
+	}
+}
+
 // TestChatLive follows a reply that arrives in pieces, by one client from its beginning, and by one from the middle.
 func TestChatLive(t *testing.T) {
 	t.Parallel()
@@ -176,6 +207,29 @@ func TestChatLive(t *testing.T) {
 	r.submit("rob", at, "text=third&_key=3")
 	r.until(id+"--3", history.Done)
 	r.stream("rob", "/live"+at+"?after=1").expect("resync")
+}
+
+// TestStop stops a turn in the middle of its reply, with a form of a browser without script: neither what was typed nor what
+// was said is lost.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	s := &speaker{make(chan string)}
+	r := newRig(t, func(o *Options) { withAgent(s, o, 0) }).start()
+	at := r.chat("rob", "text=slowly")
+	id := strings.TrimPrefix(at, "/chat/")
+	live := r.stream("rob", "/live"+at)
+	s.pieces <- "Once *upon* "
+	live.expect("text", "Once *upon*")
+	r.shows("rob", at, http.StatusOK, "Once *upon*", "data-stream", "Stop")
+	_, html := r.browse("rob", http.MethodPost, at, "stop=1&text=a+draft", http.StatusOK)
+	expect(t, "after the stop", html, "a draft</textarea>")
+	r.until(id, history.Cancelled)
+	live.expect("part", "Cancelled", "Once upon", "<em>", "!data-stream")
+	r.shows("rob", at, http.StatusOK, "Cancelled", "Once upon", "<em>", "!data-stream", "!a draft")
+	r.submit("rob", at, "stop=1")
+	r.submit("rob", at, "text=hello&_key=2")
+	r.until(id+"--2", history.Done)
+	r.shows("rob", at, http.StatusOK, "Once upon", "You said: hello")
 }
 
 // TestArriving checks which text of a reply is shown while it arrives.
@@ -209,7 +263,38 @@ func TestAgentPages(t *testing.T) {
 	r.shows("vera", "/agents?q=invoices", http.StatusOK, "reviewer", "!helper")
 	r.shows("vera", "/agents/reviewer", http.StatusOK, ".cassidy/agents/reviewer.md", "!Chat with")
 	r.shows("rob", "/agents/reviewer?project=bakery", http.StatusOK, `href="/chat?agent=reviewer&amp;project=bakery"`)
-	r.shows("rob", "/agents/reviewer?project=other", http.StatusOK, "No model is set up on the server.")
+	r.shows("rob", "/agents/reviewer?project=other", http.StatusOK, "There is no agent to chat with.")
 	r.shows("rob", "/agents/helper", http.StatusOK, "Only other agents may call this one.")
 	r.shows("rob", "/agents/none", http.StatusNotFound, "There is no agent")
+}
+
+// TestNoModel checks what is said while no model is set up, and that an agent with a model of its own can be talked to.
+func TestNoModel(t *testing.T) {
+	t.Parallel()
+	setUp := &atomic.Bool{}
+	r := newRig(t, func(o *Options) {
+		withAgent(&speaker{}, o, 0)
+		o.Projects = o.Projects[:1]
+		o.Projects[0].NoModel = func(context.Context) string {
+			if setUp.Load() {
+				return ""
+			}
+			return "cassidy setup"
+		}
+	}).start()
+	for path, texts := range map[string][]string{
+		"/chat":            {"!the default agent", "!reviewer", `agent=poet`, "<textarea"},
+		"/agents/poet":     {"Chat with"},
+		"/agents/reviewer": {"No model is set up. On the server, type cassidy setup.", "!Chat with"},
+		"/runs":            {"No model is set up. On the server, type cassidy setup.", "!Begin a chat"},
+	} {
+		r.shows("rob", path, http.StatusOK, texts...)
+	}
+	setUp.Store(true)
+	r.shows("rob", "/runs", http.StatusOK, "Begin a chat")
+	at := r.chat("rob", "text=hello")
+	r.until(strings.TrimPrefix(at, "/chat/"), history.Done)
+	r.shows("rob", at, http.StatusOK, "!No model", "<textarea")
+	setUp.Store(false)
+	r.shows("rob", at, http.StatusOK, "No model is set up.", "You said: hello", "!<textarea")
 }

@@ -146,6 +146,8 @@ func (s *Server) afterTurn(p *project, session string) bool {
 		case <-next.done:
 		case <-tick.C:
 		case <-s.draining:
+		}
+		if p.jobs.leave(last.ID, next); s.isDraining() {
 			return false
 		}
 	}

@@ -168,7 +168,7 @@ func openID(list []inboxItem) string {
 
 // asked finds the question that a page is about, open or not.
 func (r *request) asked(id string) (*inboxItem, error) {
-	none := &pageProblem{&page.Problem{Code: http.StatusNotFound, Heading: "There is no such question", Text: "Its run may have been pruned.", Links: []page.Link{{Text: "Open questions", Href: "/questions"}}},
+	none := &pageProblem{&page.Problem{Code: http.StatusNotFound, Heading: "There is no such question", Links: []page.Link{{Text: "Open questions", Href: "/questions"}}},
 		value.Errorf(value.NotFound, "there is no question '%s'", value.Clean(id, 120))}
 	run, at, n, err := history.ParseQuestionID(id)
 	if err != nil {
@@ -176,10 +176,13 @@ func (r *request) asked(id string) (*inboxItem, error) {
 	}
 	p, found, err := r.run(run)
 	if err != nil {
-		if value.KindOf(err) == value.NotFound {
-			return nil, none
+		if value.KindOf(err) != value.NotFound {
+			return nil, err
 		}
-		return nil, err
+		if _, old := r.kept(run); old {
+			return nil, r.noRun(run, none.err)
+		}
+		return nil, none
 	}
 	open, err := r.openQuestions(p, found)
 	if err != nil {
@@ -453,8 +456,12 @@ func (r *request) fillState(v *page.Question, run *history.Run, q *history.Asked
 func (r *request) fillRights(v *page.Question, p *project, run *history.Run, q *history.Asked) {
 	err := r.s.mayAnswer(r.user, run, q, &tool.Answer{})
 	if v.May = err == nil; err != nil {
-		if r.user.Role >= Approve && r.s.opts.ForbidOwn && run.By() == r.user.Name {
+		if r.user.Role >= Approve && r.s.settings().forbidOwn && run.By() == r.user.Name {
 			v.MayNot = "You began this run, and here nobody answers for their own."
+		}
+		if r.banner != nil {
+			v.MayNot = r.banner.Strong
+			return
 		}
 		v.Who = r.whoAnswers(p, run, q)
 		return

@@ -57,7 +57,7 @@ func (r *request) runView(p *project, t *views.Trail) (*page.Run, error) {
 		return nil, err
 	}
 	v.Tree = page.NewTree(t.Run.ID, t.Tree, path, page.Path(query.Get("from")))
-	v.SetButtons(page.RunRights{May: mayAct(r.user, t.Run), Failed: t.Failed, Undo: t.Undoes && !t.Undone && t.Run.Kind != "undo" || t.Undoes && t.Run.Kind == "undo", Record: -1}, agent.NewID())
+	v.SetButtons(page.RunRights{May: mayAct(r.user, t.Run), Failed: t.Failed, Undo: t.Undoes && !t.Undone && t.Run.Kind != "undo" || t.Undoes && t.Run.Kind == "undo", Replay: mayAct(r.user, t.Run) && mayReplay(t.Run), Record: -1}, agent.NewID())
 	return v, nil
 }
 

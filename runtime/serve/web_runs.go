@@ -198,9 +198,9 @@ func (r *request) first(projects []*project) (*page.First, error) {
 				v.Unreviewed++
 			}
 		}
-		v.Model = v.Model || p.Agent != nil
-		if p.Workflows == nil {
-			continue
+		if p.Agent != nil {
+			v.Setup = p.noModel(r.Context(), "")
+			v.Model = v.Model || v.Setup == ""
 		}
 		flows, err := p.Workflows(r.Context())
 		if err != nil {
@@ -314,12 +314,35 @@ func (r *request) nearRuns(id string) []string {
 	return value.Similar(id, ids)
 }
 
-// pageRun finds the run that a page is about. If there is none, the page names those whose IDs are near.
+// pageRun finds the run that a page is about.
 func (r *request) pageRun() (*project, *history.Run, error) {
 	id := r.PathValue("id")
 	p, run, err := r.run(id)
 	if value.KindOf(err) == value.NotFound && err != nil {
-		return nil, nil, &pageProblem{page.NoRun(value.Clean(id, 80), 0, r.nearRuns(id)), err}
+		return nil, nil, r.noRun(id, err)
 	}
 	return p, run, err
 }
+
+// noRun has a page for a run that is not there: it was pruned, or others have IDs that are near.
+func (r *request) noRun(id string, err error) error {
+	kept, old := r.kept(id)
+	v := page.NoRun(value.Clean(id, 80), kept, old, r.nearRuns(id))
+	if old && r.user.Role == Admin {
+		v.Links = append([]page.Link{{Text: "The audit of it", Href: page.URL("/audit?q=" + queryText(id))}}, v.Links...)
+	}
+	return &pageProblem{v, err}
+}
+
+// kept returns which runs are kept, and whether a run of an ID would not be any longer.
+func (r *request) kept(id string) (kept page.Kept, old bool) {
+	if r.s.opts.Kept == nil {
+		return kept, false
+	}
+	keep, _ := r.s.opts.Kept() // if it cannot be read, nothing is pruned
+	began, err := time.Parse(idTime, id[:min(len(id), len(idTime))])
+	return page.Kept{For: keep.For, Most: keep.Most}, keep.For > 0 && err == nil && began.Add(keep.For).Before(r.s.now())
+}
+
+// idTime begins the IDs that were not chosen by somebody.
+const idTime = "20060102-150405"

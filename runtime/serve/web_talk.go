@@ -110,7 +110,9 @@ func (v *liveTalk) show(run *history.Run) error {
 			return err
 		}
 	}
-	turn.Said = v.said.shown.String()
+	if !run.State.Ended() { // as the page has it
+		turn.Said = v.said.shown.String()
+	}
 	reply := turn.Reply(v.r.zone())
 	html, err := v.r.s.pages.RenderPart("message", reply)
 	if err != nil || html == v.html {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cassidy-run/cassidy/runtime/history"
 )
@@ -114,7 +115,10 @@ func TestRunPage(t *testing.T) {
 	r := newRig(t, nil).start()
 	done := r.begin("rob", "greet", `{"name": "Zoë"}`)
 	r.until(done, history.Done)
-	r.shows("vera", "/runs/"+done, http.StatusOK, "greet", "name=Zoë", "Done", "rob", "Result", "hello Zoë", `id="s-1"`, "echo", "Record as JSON", "!Undo…", "!Cancel")
+	html := r.shows("vera", "/runs/"+done, http.StatusOK, "greet", "name=Zoë", "Done", "rob", "Result", "hello Zoë", `id="s-1"`, "echo", "Record as JSON", "!Undo…", "!Cancel")
+	if n := strings.Count(html, ">Result<"); n != 1 {
+		t.Errorf("the pane has %d headings Result, want one", n)
+	}
 	r.shows("vera", "/runs/"+done+"?step=1", http.StatusOK, "step 1", "Zoë", `aria-current="true"`, "Key", `/live/run/`)
 	r.shows("vera", "/runs/"+done+"?step=77", http.StatusNotFound, "There is no step 77 in this run")
 	r.shows("vera", "/runs/"+done[:len(done)-1], http.StatusNotFound, "There is no run", done)
@@ -130,4 +134,30 @@ func TestRunPage(t *testing.T) {
 	call := r.post("rob", "/v1/tools/bump/call", `{"project": "bakery"}`, http.StatusAccepted).Text("id")
 	r.shows("ada", "/runs/"+call, http.StatusOK, "May bump change this file?", "count", "Approve: change 1 file", "Refuse", "do not ask again for bump in this run")
 	r.shows("una", "/runs/"+call, http.StatusNotFound)
+}
+
+// TestPruned checks the page of a run that is no longer kept.
+func TestPruned(t *testing.T) {
+	t.Parallel()
+	const month = 30 * 24 * time.Hour
+	r := newRig(t, func(o *Options) {
+		o.Kept = func() (history.Keep, error) { return history.Keep{For: month}, nil }
+		o.Clock = func() time.Time { return time.Now().Add(month + time.Hour) }
+	}).start()
+	id := r.begin("rob", "greet", `{"name": "x"}`)
+	r.until(id, history.Done)
+	r.shows("vera", "/runs/"+id, http.StatusOK, "Done")
+	j, err := r.projects[0].op.Journal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := j.Prune(t.Context(), history.Keep{For: time.Nanosecond}); n != 1 || err != nil {
+		t.Fatalf("%d runs were pruned, %v", n, err)
+	}
+	for _, path := range []string{"/runs/" + id, "/runs/" + id + "/undo", "/questions/" + id + ":1:1"} {
+		r.shows("rob", path, http.StatusNotFound, "was pruned after 30 days", "What this one changed stays", "All runs", "!The audit of it")
+	}
+	r.shows("ada", "/runs/"+id, http.StatusNotFound, `href="/audit?q=`+id)
+	r.shows("ada", "/audit?q="+id, http.StatusOK, "began a run", "rob")
+	r.shows("rob", "/runs/april", http.StatusNotFound, "There is no run “april”", "It may have been pruned: runs are kept for 30 days.")
 }

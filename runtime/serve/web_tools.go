@@ -94,9 +94,6 @@ func (p *project) deed(ctx context.Context, section page.Section, name string) (
 
 // workflows returns the workflows of the project.
 func (p *project) workflows(ctx context.Context) ([]deed, error) {
-	if p.Workflows == nil {
-		return nil, nil
-	}
 	all, err := p.Workflows(ctx)
 	if err != nil {
 		return nil, err
@@ -186,6 +183,7 @@ func (d *deed) begin(r *request, args *value.Dict) (string, error) {
 		return r.begin(d.project, d.info.Name, args)
 	}
 	c, err := r.beginCall(d.project, d.info.Name, args)
+	d.jobs.leave(c.run, c.next)
 	return c.run, err
 }
 
@@ -477,7 +475,7 @@ func (d *deed) form(r *request) (*page.Form, error) {
 func (d *deed) formView(r *request) *page.FormView {
 	v := &page.FormView{Action: d.url(r), Key: agent.NewID(), Deed: "Run " + d.info.Name, Command: d.command(), Can: r.user.Role >= Run, Quick: len(d.rights()) == 0}
 	if !v.Can {
-		v.Why = "You can view this. To run it, the role run is needed."
+		v.Why = r.why("You can view this. To run it, the role run is needed.")
 	}
 	for _, c := range d.info.Needs {
 		if c.Name != "secret" || c.Target == "" {

@@ -46,9 +46,10 @@ func (s *Server) glance(ctx context.Context, p *project, id string, to chan<- gl
 	defer s.feeds.leave(feed, live)
 	tick := time.NewTicker(glanceEvery)
 	defer tick.Stop()
+	next := p.jobs.next(id)
+	defer func() { p.jobs.leave(id, next) }()
 	g := glance{run: id, said: live.said}
 	for {
-		next := p.jobs.next(id)
 		select {
 		case to <- g:
 		case <-ctx.Done():
@@ -64,6 +65,7 @@ func (s *Server) glance(ctx context.Context, p *project, id string, to chan<- gl
 				g.last = true
 			}
 		case <-next.done:
+			next = p.jobs.next(id)
 		case <-tick.C:
 		case <-ctx.Done():
 			return

@@ -113,17 +113,14 @@ func replacement(ctx *cli.Context, r *host.Recorded) (o host.Replay, err error) 
 
 // printReplay prints the outcome of a replay.
 func (c *command) printReplay(r *host.Recorded, out *host.Replayed, changed bool) error {
-	open := !r.State.Ended() || r.State == history.Cancelled // it ends anywhere
-	same := open || !out.Ended && value.Equal(out.Outcome.Value, r.Result) && (out.Err == nil) == (r.Err == nil)
-	parked := out.Ended && open && len(out.Differences) == 0 // as far as the run had come
-	exact := !changed && len(out.Differences) == 0 && (same && !out.Ended || parked)
+	v := describe.ReplayOf(&r.Run, out, changed)
 	if c.JSON {
-		return printReplayJSON(c.App, r, out, exact)
+		return printReplayJSON(c.App, r, out, v.Exact)
 	}
 	short := func(text string) string { return cut(ui.VisibleLine(text), draw.MaxText) }
 	screen := c.ScreenOf(c.Out)
 	for _, d := range out.Differences {
-		was, is := short(outcomeLine(d.Was, d.WasFailed)), short(outcomeLine(d.Is, value.ErrorOf(d.IsFailed, value.Failed)))
+		was, is := short(describe.OutcomeText(d.Was, d.WasFailed)), short(describe.OutcomeText(d.Is, value.ErrorOf(d.IsFailed, value.Failed)))
 		c.Say(draw.Failed, fmt.Sprintf("step %s  %s", d.StepPath, short(d.Call)))
 		if screen.Width > 0 {
 			c.PrintLines(append(screen.Fact(draw.None, "recorded", was), screen.Fact(draw.None, "now     ", is)...))
@@ -139,17 +136,17 @@ func (c *command) printReplay(r *host.Recorded, out *host.Replayed, changed bool
 	}
 	steps := ui.Count(out.Steps, "step") + " answered from the record"
 	switch {
-	case exact && parked:
+	case v.Exact && v.Partial():
 		c.Say(draw.Done, "The replay is exact up to the last recorded step: "+steps)
-	case exact:
+	case v.Exact:
 		c.Say(draw.Done, "The replay is exact: "+steps)
 	case out.Ended:
 		c.Say(draw.Failed, "The replay ended early: "+steps)
 		return out.Err
-	case same && len(out.Differences) == 0 && len(out.Would) == 0:
+	case v.Same && len(out.Differences) == 0 && len(out.Would) == 0:
 		c.Say(draw.Done, "No differences: "+steps)
 	default:
-		c.Say(draw.Failed, "The replay ends differently: "+short(outcomeLine(out.Outcome.Value, value.ErrorOf(out.Err, value.Failed)))+" ("+steps+")")
+		c.Say(draw.Failed, "The replay ends differently: "+short(describe.OutcomeText(out.Outcome.Value, value.ErrorOf(out.Err, value.Failed)))+" ("+steps+")")
 		if len(out.Assumed) > 0 {
 			c.Say(draw.None, "This result is uncertain: "+ui.Count(len(out.Assumed), "recorded outcome")+" could be different in a new run")
 		}
@@ -158,16 +155,6 @@ func (c *command) printReplay(r *host.Recorded, out *host.Replayed, changed bool
 		}
 	}
 	return nil
-}
-
-func outcomeLine(v value.Value, err *value.Error) string {
-	if err != nil {
-		return "failed: " + err.Message()
-	}
-	if text, ok := v.(string); ok {
-		return text
-	}
-	return value.FormatJSON(v, "")
 }
 
 // printReplayJSON prints the outcome of a replay as JSON.

@@ -17,7 +17,6 @@ import (
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/agents"
 	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
 	"github.com/cassidy-run/cassidy/internal/config"
-	"github.com/cassidy-run/cassidy/internal/project"
 	"github.com/cassidy-run/cassidy/runtime/agent"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/host/toolset"
@@ -131,7 +130,7 @@ func (p *projects) served(dirs []string) (list []*serve.Project, err error) {
 			return nil, value.Errorf(value.Invalid, "two projects are named %s", name).WithHint("serve them apart, or rename a folder")
 		}
 		names[name] = true
-		list = append(list, &serve.Project{Name: name, Host: o.host, Resume: p.resume, Within: within, Workflows: o.workflows, Agent: o.agent, Source: o.source, HasSecret: o.hasSecret, AddRules: o.addRules})
+		list = append(list, &serve.Project{Name: name, Host: o.host, Resume: p.resume, Within: within, Agent: o.agent, NoModel: o.noModel, Source: o.source, HasSecret: o.hasSecret, AddRules: o.addRules})
 	}
 	return list, nil
 }
@@ -179,21 +178,6 @@ func (o *opened) resumeWorkflow(ctx context.Context, r *host.Recorded) (tool.Res
 		return tool.Fail(value.ErrorOf(err, value.Failed), out.Usage), err
 	}
 	return tool.Succeed(out), nil
-}
-
-// workflows returns the workflows of the project and of its user.
-func (o *opened) workflows(ctx context.Context) (list []host.Workflow, err error) {
-	all, _ := project.DescribedWorkflows(ctx, o.root, o.app.Scope(), o.host.Describe) // doctor reports what is broken
-	for i := range all {
-		w := host.Workflow{Tool: all[i].Tool.Tool, Declared: all[i].Declared}
-		if !all[i].Trusted {
-			w.State, w.Reason = toolset.Untrusted, all[i].Reason
-		} else if w.Script, err = all[i].Script(); err != nil {
-			return nil, err
-		}
-		list = append(list, w)
-	}
-	return list, nil
 }
 
 // source returns the script of a tool of the project or of its user.
@@ -251,4 +235,12 @@ func (o *opened) agent(ctx context.Context, name string) (*agent.Agent, error) {
 		return nil, err
 	}
 	return agents.New(o.app, o.host, s)
+}
+
+// noModel returns the command that sets up a model, if none is.
+func (o *opened) noModel(context.Context) string {
+	if name, err := o.app.Models().Name(""); err == nil && name == "" {
+		return "cassidy setup"
+	}
+	return ""
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -78,7 +79,7 @@ func (c *command) serve(ctx *cli.Context) (err error) {
 	}
 	defer func() { err = cmp.Or(err, p.end()) }()
 	o := &serve.Options{
-		Token: token, Users: c.users, Owner: c.owner(), Hosts: conf.Server.Hosts, ForbidOwn: conf.Server.ForbidOwn, Jobs: ctx.Int("jobs"),
+		Token: token, Users: c.users, Owner: c.owner(), Hosts: conf.Server.Hosts, ForbidOwn: conf.Server.ForbidOwn, Reload: c.reload, Jobs: ctx.Int("jobs"), Kept: c.KeptRuns,
 		Logger: slog.New(slog.NewTextHandler(c.Err, &slog.HandlerOptions{Level: c.level()})),
 	}
 	if file := c.AuditFile(); file != "" {
@@ -86,7 +87,7 @@ func (c *command) serve(ctx *cli.Context) (err error) {
 		o.Audit = func(d serve.Decision) error { return log.Append(d.Dict()) }
 		o.Decisions = func(context.Context) iter.Seq2[serve.Decision, error] { return decisions(log) }
 	}
-	mcps := &mcpServers{hosts: conf.Server.Hosts}
+	mcps := &mcpServers{}
 	o.MCP = mcps
 	s, err := p.server(ctx, o)
 	if err != nil {
@@ -195,6 +196,12 @@ func (c *command) users() ([]serve.User, error) {
 	return usersOf(&conf)
 }
 
+// reload returns what the config says now of hosts and of answers to own runs.
+func (c *command) reload() (hosts []string, forbidOwn bool, err error) {
+	conf, err := c.ReadConfig("")
+	return conf.Server.Hosts, conf.Server.ForbidOwn, err
+}
+
 func usersOf(conf *config.Config) (users []serve.User, err error) {
 	for _, u := range conf.Server.Users {
 		role, err := serve.RoleNamed(u.Role)
@@ -262,7 +269,6 @@ func notify(env func(string) (string, bool), state string) {
 // mcpServers serve the tools of each project over MCP: that of ?project=NAME, or the first one. A client whose user may not
 // answer the questions of own runs is not asked.
 type mcpServers struct {
-	hosts  []string // see mcp.HTTPOptions
 	server *serve.Server
 	first  string
 	named  map[mcpKey]http.Handler
@@ -283,7 +289,7 @@ func (m *mcpServers) open(server *serve.Server, projects []*serve.Project) error
 				return err
 			}
 			m.all = append(m.all, s)
-			m.named[mcpKey{p.Name, asked}] = s.Handler(&mcp.HTTPOptions{Hosts: m.hosts})
+			m.named[mcpKey{p.Name, asked}] = s.Handler(nil)
 		}
 	}
 	return nil
@@ -306,5 +312,15 @@ func (m *mcpServers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no such project", http.StatusNotFound)
 		return
 	}
-	h.ServeHTTP(w, r)
+	h.ServeHTTP(w, named(r))
+}
+
+// named returns a request whose name the server has checked, for a handler that knows other names.
+func named(r *http.Request) *http.Request {
+	q := r.Clone(r.Context())
+	if _, origin, _ := strings.Cut(r.Header.Get("Origin"), "://"); origin == r.Host {
+		q.Header.Del("Origin")
+	}
+	q.Host = "localhost"
+	return q
 }

@@ -115,7 +115,11 @@ func (r *Run) Keep(ctx context.Context, record history.Record, tools Tools, note
 		return nil
 	}
 	r.broken.left = true
-	r.gate.Logger.Info("run resumed", "run", r.ID)
+	message := "run resumed"
+	if record.Run().Reason == history.Queued {
+		message = "run begun"
+	}
+	r.gate.Logger.Info(message, "run", r.ID)
 	open, err := record.Questions(ctx)
 	if err == nil {
 		err = r.ReadNotes(ctx, notes)

@@ -33,8 +33,7 @@ type Chat struct {
 	Model    string
 	Tools    string // "8 tools, reads only"
 	Turn     int
-	Tokens   int
-	Window   int // tokens that the model takes
+	Tokens   int // of all turns
 	Cost     float64
 
 	Messages []Message
@@ -43,7 +42,7 @@ type Chat struct {
 	Queued   []string // what is sent after this turn
 	May      bool
 	Why      string // why not
-	NoModel  string // what to set for a model, such as "OPENAI_API_KEY", if there is none
+	NoModel  string // what to type on the server to set up a model, if there is none: "cassidy setup"
 	Key      string
 	Text     string // that was typed
 	Error    string
@@ -93,9 +92,11 @@ type CallRow struct {
 	Added    int // lines of files
 	Removed  int
 	Took     time.Duration
-	Since    time.Time // if it runs
-	Result   string    // its first lines
-	Href     URL       // the step of the run
-	Question *Question // that it waits for; one in a talk
+	Since    time.Time    // if it runs
+	Result   string       // its first lines
+	Media    []*MediaView // in its result
+	Files    []File       // that it changed
+	Href     URL          // the step of the run
+	Question *Question    // that it waits for; one in a talk
 	Open     bool
 }

@@ -29,6 +29,7 @@ type Point struct {
 	Status Status
 	Text   string
 	Detail string
+	Link   Link // to what it is about
 }
 
 // Hidden is a field of a form that nobody sees.
@@ -110,11 +111,26 @@ func (r *Run) Retry(from Path, key string) *Confirm {
 	c := r.confirm("Retry", key)
 	c.Heading, c.Lead = "Retry "+r.title()+" from step "+string(from)+"?", "A new run begins, with the tools as they are now. This one stays as it is."
 	if from != "1" {
-		c.Points = append(c.Points, Point{Status{Done, "kept"}, "The steps before " + string(from) + " keep their results", "they are not done again"})
+		c.Points = append(c.Points, Point{Status: Status{Done, "kept"}, Text: "The steps before " + string(from) + " keep their results", Detail: "they are not done again"})
 	}
-	c.Points = append(c.Points, Point{Status{Queued, "again"}, "Step " + string(from) + " and later ones are done again", "what asked for an answer may ask again"})
+	c.Points = append(c.Points, Point{Status: Status{Queued, "again"}, Text: "Step " + string(from) + " and later ones are done again", Detail: "what asked for an answer may ask again"})
 	c.Action, c.Deed = r.URL()+"/retry", "Retry from step "+string(from)
 	c.Hidden = append(c.Hidden, Hidden{"step", string(from)})
+	return &c
+}
+
+// Replay returns the page before a run is replayed.
+func (r *Run) Replay(key string) *Confirm {
+	c := r.confirm("Replay", key)
+	c.Heading, c.Lead = "Replay "+r.title()+"?", "The recorded scripts run again, and each of their steps returns its recorded outcome. So nothing is done and nobody is asked; the first step that differs from the record is shown."
+	c.Action, c.Deed = r.URL()+"/replay", "Replay"
+	return &c
+}
+
+// Replayed returns the page of a replay: what came of it, and what differs from the record.
+func (r *Run) Replayed(note Note, points []Point) *Confirm {
+	c := r.confirm("Replay", "")
+	c.Heading, c.Notes, c.Points, c.NoWay = "Replay of "+r.title(), []Note{note}, points, "A replay does nothing, and is not recorded."
 	return &c
 }
 
@@ -173,7 +189,7 @@ func (q *Question) AddRules(rules []string, config []File) *Confirm {
 	c := q.confirm("A rule", "rule")
 	c.Heading, c.Lead = "Approve, and add "+count(len(rules), "rule"), "From now on nobody is asked for exactly this. Everything else asks as before."
 	for _, r := range rules {
-		c.Points = append(c.Points, Point{Status{Done, "allowed"}, r, ""})
+		c.Points = append(c.Points, Point{Status: Status{Done, "allowed"}, Text: r})
 	}
 	c.Files, c.Deed = config, "Approve, and add "+count(len(rules), "rule")
 	return &c
@@ -207,14 +223,29 @@ func NewProblem(code int, text string) *Problem {
 	return &Problem{Code: code, Heading: cmp.Or(problems[code], "This did not work"), Text: text, Links: []Link{{"Runs", "/runs"}}}
 }
 
-// NoRun returns the page of a run that is not there, with how long runs are kept, and the runs whose IDs are near.
-func NoRun(id string, kept time.Duration, near []string) *Problem {
-	p := &Problem{Code: 404, Heading: "There is no run “" + id + "”", Links: []Link{{"All runs", "/runs"}}}
-	if kept > 0 {
-		p.Text = "It may have been pruned: runs are kept for " + count(int(kept.Hours()/24), "day") + "."
+// Kept is which runs that have ended are kept; zero is all.
+type Kept struct {
+	For  time.Duration
+	Most int // the newest
+}
+
+// NoRun returns the page of a run that is not there, with the runs whose IDs are near. old says that a run of the ID would
+// not be kept any longer.
+func NoRun(id string, kept Kept, old bool, near []string) *Problem {
+	p := &Problem{Code: 404, Heading: "There is no run “" + id + "”"}
+	days := count(int(kept.For.Hours()/24), "day")
+	switch {
+	case kept.For > 0 && old:
+		p.Heading = "The run “" + id + "” was pruned after " + days
+		p.Text = "Runs are deleted " + days + " after they have ended, as runs.keep_for in the server's config says. What this one changed stays, and the audit still has who began it and who answered."
+	case kept.For > 0:
+		p.Text = "It may have been pruned: runs are kept for " + days + "."
+	case kept.Most > 0:
+		p.Text = "It may have been pruned: the newest " + num(kept.Most) + " runs are kept."
 	}
 	for _, n := range near {
-		p.Links = append([]Link{{n, URL("/runs/" + url.PathEscape(n))}}, p.Links...)
+		p.Links = append(p.Links, Link{n, URL("/runs/" + url.PathEscape(n))})
 	}
+	p.Links = append(p.Links, Link{"All runs", "/runs"})
 	return p
 }

@@ -164,14 +164,15 @@ const sampleReply = "Two invoices are not sent yet:\n\n- **102**, Lindens Hotel,
 
 func sampleChat() *Chat {
 	q := sampleQuestionInChat()
-	return &Chat{ID: "c7", Title: "Open invoices of April", Agent: "reviewer", Model: "claude-sonnet-5-5", Tools: "8 tools, reads only", Turn: 4, Tokens: 18204, Window: 200000, Cost: 0.031,
+	return &Chat{ID: "c7", Title: "Open invoices of April", Agent: "reviewer", Model: "claude-sonnet-5-5", Tools: "8 tools, reads only", Turn: 4, Tokens: 18204, Cost: 0.031,
 		Sessions: []Sessions{{"Today", []Session{{ID: "c7", Title: "Open invoices of April", Current: true, Status: &Status{Running, ""}}, {ID: "c6", Title: "Price list of the mill"}}}, {"Last week", []Session{{ID: "c5", Title: "Why did sync_prices fail?"}}}},
 		May:      true, Key: "k7", Working: true, Queued: []string{"And then send it."},
 		Messages: []Message{
 			{ID: "m-1", Who: "Bob", Person: true, At: ago(2 * time.Minute), Text: "Which invoices of April are still open, and does the address of Lindens Hotel look right?"},
 			{ID: "m-2", Who: "reviewer", At: ago(90 * time.Second), Run: "c7--3", Parts: []MessagePart{
 				{Calls: []CallRow{{ID: "s-3.1", Status: Status{Done, ""}, Name: "query_data", Args: "SELECT number, customer FROM data WHERE state = ?", Took: 14 * time.Millisecond, Result: "number  customer\n102     Lindens Hotel", Href: "/runs/c7--3?step=1", Open: true},
-					{ID: "s-3.2", Status: Status{Failed, ""}, Name: "fetch_url", Args: "https://lindens.example/contact", Took: 600 * time.Millisecond}}},
+					{ID: "s-3.2", Status: Status{Failed, ""}, Name: "fetch_url", Args: "https://lindens.example/contact", Took: 600 * time.Millisecond},
+					{ID: "s-3.3", Status: Status{Done, ""}, Name: "write_chart", Args: "chart.png", Took: 80 * time.Millisecond, Result: "2 files", Href: "/runs/c7--3?step=3", Files: Files(sampleChanges()), Media: MediaIn(value.Media{Type: "image/png", Data: []byte("\x89PNG\r\n\x1a\nabc")}, "/runs/c7--3/media/")}}},
 				{Text: sampleReply}}},
 			{ID: "m-3", Who: "Bob", Person: true, At: ago(time.Minute), Text: "Correct the address in the draft, please.", Files: []string{"address.png, 12 KB"}},
 			{ID: "m-live", Who: "reviewer", Status: &Status{Running, "Working"}, Run: "c7--4", Parts: []MessagePart{
@@ -211,10 +212,9 @@ func moreSamples() []sample {
 	failed.Messages = failed.Messages[:1:1]
 	failed.Messages = append(failed.Messages, Message{ID: "m-2", Who: "reviewer", Status: &Status{Failed, ""}, Run: "c7--2", Failure: &Failure{Message: "ask the model: 529 overloaded", Hint: "try again in a minute", Meaning: "The talk goes on from here."}})
 	settings := sampleFrame("Settings", SectionSettings)
-	back := Link{"Runs", "/runs"}
 	list := []sample{
 		{"chat", "chat", chat, sampleChat(), false}, {"chat-new", "chat", chat, begin, false}, {"chat-failed", "chat", chat, failed, false},
-		{"chat-nomodel", "chat", chat, &Chat{NoModel: "OPENAI_API_KEY"}, false},
+		{"chat-nomodel", "chat", chat, &Chat{NoModel: "cassidy setup"}, false},
 		{"chat-view", "chat", chat, &Chat{ID: "c6", Title: "Price list of the mill", Why: "You can view this chat. It is Bob’s."}, false},
 		{"agent", "agent", sampleFrame("reviewer", SectionAgents), &AgentPage{Name: "reviewer", About: "Reviews invoices before they are sent.", May: true, Path: ".cassidy/agents/reviewer.md", Instructions: "You review invoices.\n\nNever send one.", Facts: []Fact{{Label: "Model", Text: "claude-sonnet-5-5"}, {Label: "Tools", Text: "query_data, read_file, edit_file"}}, Sessions: sampleChat().Sessions[0].List}, false},
 		{"audit", "audit", admin, &Audit{Rows: []AuditRow{{At: ago(time.Minute), Who: "Ann", What: "approved", On: Link{"april, question 1", "/questions/april:2.4:1"}, From: "the page", Why: "the sums are right"}, {At: ago(time.Hour), Who: "Bob", What: "was refused: undo a run of Ann", On: Link{"rep-12", "/runs/rep-12"}, From: "the API", Refused: true}, {At: ago(30 * time.Hour), Who: "Ann", What: "signed in", From: "127.0.0.1"}}, Older: "/audit?before=3"}, false},
@@ -229,8 +229,7 @@ func moreSamples() []sample {
 	ask.Fields = sampleFields()
 	list = append(list, sample{"question-fields", "question-page", sampleFrame("Question", SectionQuestions), ask, false})
 	for name, p := range map[string]*Problem{
-		"problem-404": RunNotFound("aprl", 30*24*time.Hour, []Link{{"Runs that begin with “apr”", "/runs?q=apr"}}), "problem-413": TooLarge(8<<20, back), "problem-429": TooMany(2*time.Second, back),
-		"problem-403": Forbidden("The audit is for admins", "Bob", RoleRun, []string{"Ann", "Cid"}, back), "problem-500": ServerError("r-7KQ2", back),
+		"problem-404": NoRun("20261001-101500-x7k2", Kept{For: 30 * 24 * time.Hour}, true, nil), "problem-413": NewProblem(413, "The request has more than 1024 KB."),
 	} {
 		list = append(list, sample{name, "problem", sampleFrame("Problem", SectionRuns), p, false})
 	}

@@ -26,7 +26,15 @@ func NoteParked(waited time.Duration, until time.Time) Note {
 	return n
 }
 
-// NoteReadOnly says that nothing can be recorded now, so that the pages offer nothing to do.
-func NoteReadOnly(why string) Note {
-	return Note{Tone: ToneBad, Strong: "Nothing can be recorded now.", Text: "Runs can be read, but nothing can begin or be answered: " + why}
+// NoteUnwritable says that nothing can be recorded now, so that the pages offer nothing to do. full is that the disk is.
+func NoteUnwritable(full bool, why string) *Note {
+	if full {
+		return &Note{Tone: ToneBad, Strong: "The disk is full.", Text: "Runs are kept and can be read, but nothing can begin or be answered until there is room."}
+	}
+	return &Note{Tone: ToneBad, Strong: "Nothing can be recorded now.", Text: "Runs can be read, but nothing can begin or be answered. " + why}
+}
+
+// NoteNotReplayed says why a run could not be replayed.
+func NoteNotReplayed(why string) Note {
+	return Note{Tone: ToneBad, Strong: "The run could not be replayed.", Text: why}
 }

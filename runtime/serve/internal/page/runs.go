@@ -189,6 +189,6 @@ type First struct {
 	Workflow   string // one to begin with, or ""
 	About      string // what it does
 	Model      bool   // one is set up
-	Key        string // what sets one up: "OPENAI_API_KEY"
+	Setup      string // what to type on the server to set one up: "cassidy setup"
 	Command    string // the same from a terminal
 }

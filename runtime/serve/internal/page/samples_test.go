@@ -30,9 +30,9 @@ func ago(d time.Duration) time.Time { return clock().Add(-d) }
 func frameSamples() []sample {
 	more := sampleFrame("More", SectionMore)
 	full := sampleFrame("Runs", SectionRuns)
-	full.Banner = &Note{Tone: ToneBad, Strong: "The disk is full.", Text: "Runs are kept and can be read, but nothing can begin or be answered until there is room."}
+	full.Banner = NoteUnwritable(true, "")
 	full.Draining, full.Live, full.Role = true, "/live/runs", RoleAdmin
-	missing := NoRun("aprl", 30*24*time.Hour, []string{"april"})
+	missing := NoRun("aprl", Kept{For: 30 * 24 * time.Hour}, false, []string{"april"})
 	return []sample{
 		{"more", "more", more, More{more}, false},
 		{"banner", "problem", full, missing, false},
@@ -79,7 +79,7 @@ func runSamples() []sample {
 	none := &Runs{Today: clock(), Tabs: RunTabs(f, map[State]int{"": 1284, Failed: 37}), Filter: f, NoMatch: &NoMatch{f, 37, 1284}}
 	empty := Filter{State: Waiting}
 	nothing := &Runs{Today: clock(), Tabs: RunTabs(empty, map[State]int{"": 1284}), Filter: empty, NoMatch: &NoMatch{empty, 0, 1284}}
-	first := &First{MayRun: true, Tools: 14, Unreviewed: 2, Workflow: "bill", About: "Bills the orders of a month.", Key: "OPENAI_API_KEY", Command: "cassidy run bill month=2026-04 --server http://127.0.0.1:7457"}
+	first := &First{MayRun: true, Tools: 14, Unreviewed: 2, Workflow: "bill", About: "Bills the orders of a month.", Model: true, Command: "cassidy run bill month=2026-04 --server http://127.0.0.1:7457"}
 	viewer := &First{Tools: 1, Model: true, Command: "cassidy run NAME --server http://127.0.0.1:7457"}
 	run := sampleFrame("bill month=2026-04", SectionRuns)
 	run.Live = "/live/run/april"
@@ -93,13 +93,15 @@ func runSamples() []sample {
 		{"run-question", "run", run, sampleRun(Pane{Question: sampleFiles()}), false},
 		{"run-failed-step", "run", run, sampleRun(Pane{Step: sampleFailure()}), false},
 		{"run-10000", "run", run, sampleLong(), false},
+		{"replay", "confirm", run, sampleRun(Pane{}).Replayed(Note{Tone: ToneBad, Strong: "The replay differs from the record, and ended there.", Text: "7 steps answered from the record."},
+			[]Point{{Status: Status{Failed, "differs"}, Text: "query_data sql=SELECT …", Detail: "recorded: 12 rows; now: 11 rows", Link: Link{"step 3", "/runs/april?step=3"}}}), false},
 		{"confirm-undo", "confirm", run, sampleUndo(), false},
 		{"confirm-retry", "confirm", run, sampleRun(Pane{}).Retry("3", "k-3"), false},
 		{"confirm-cancel", "confirm", run, sampleRun(Pane{}).Cancel("k-5"), false},
 		{"confirm-result", "confirm", run, sampleFiles().GiveResult("{\"status\": 200,", "line 1, column 16: the text ends too early"), false},
 		{"confirm-args", "confirm", run, sampleFiles().ChangeArgs("{}", ""), false},
 		{"confirm-rule", "confirm", run, sampleFiles().AddRules([]string{"write_invoice: fs.write:ledger.csv"}, Files(sampleChanges()[1:])), false},
-		{"confirm-no-way", "confirm", run, sampleRun(Pane{}).Undo(0, nil, []Point{{Status{Failed, ""}, "The record of step 13.1 is damaged", ""}}, ""), false},
+		{"confirm-no-way", "confirm", run, sampleRun(Pane{}).Undo(0, nil, []Point{{Status: Status{Failed, ""}, Text: "The record of step 13.1 is damaged"}}, ""), false},
 	}
 	for _, s := range []struct {
 		name string
@@ -215,7 +217,7 @@ func sampleLong() *Run {
 }
 
 func sampleUndo() *Confirm {
-	c := sampleRun(Pane{}).Undo(2, Files(sampleChanges()), []Point{{Status{Done, "can be undone"}, "2 files are restored to what they were before the run", ""}, {Status{Failed, "cannot be undone"}, "1 request cannot be undone", "http.post orders.example.com (step 6)"}}, "k-2")
+	c := sampleRun(Pane{}).Undo(2, Files(sampleChanges()), []Point{{Status: Status{Done, "can be undone"}, Text: "2 files are restored to what they were before the run"}, {Status: Status{Failed, "cannot be undone"}, Text: "1 request cannot be undone", Detail: "http.post orders.example.com (step 6)"}}, "k-2")
 	c.Notes = []Note{{Tone: ToneWait, Text: "notes.md has changed since, and is left as it is."}}
 	return c
 }

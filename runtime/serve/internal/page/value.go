@@ -160,6 +160,9 @@ func formsOf(v value.Value, prefer ValueForm) []ValueForm {
 	}
 }
 
+// ResultHeading is the heading of a value in which there is nothing to count.
+const ResultHeading Literal = "Result"
+
 // heading counts what a value has.
 func heading(v value.Value) Literal {
 	switch v := v.(type) {
@@ -168,7 +171,7 @@ func heading(v value.Value) Literal {
 	case *value.Dict:
 		return Literal(count(v.Len(), "field"))
 	case string, value.Media:
-		return "Result"
+		return ResultHeading
 	}
 	list, ok := value.Elements(v)
 	switch {
@@ -177,7 +180,7 @@ func heading(v value.Value) Literal {
 	case ok:
 		return Literal(count(len(list), "item"))
 	}
-	return "Result"
+	return ResultHeading
 }
 
 // A text is shown up to wholeText, and otherwise its beginning. From then on, it is shown in pieces.
@@ -234,6 +237,14 @@ type MediaView struct {
 	Size  int64
 	Href  URL
 	Image bool
+}
+
+// MediaIn returns the images and documents in a value, which are below an address.
+func MediaIn(v value.Value, folder URL) (list []*MediaView) {
+	for _, m := range value.MediaIn(v) {
+		list = append(list, newMedia(m, folder))
+	}
+	return list
 }
 
 func newMedia(m value.Media, folder URL) *MediaView {

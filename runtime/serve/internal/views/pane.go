@@ -145,7 +145,9 @@ func (t *Trail) Result(q page.ValueQuery, zone *time.Location) *page.StepView {
 		if r.Kind == "task" || r.Kind == "chat" {
 			q.Prefer = page.AsMarkdown
 		}
-		v.Value = page.ShowValue(r.Result, q)
+		if v.Value = page.ShowValue(r.Result, q); v.Value.Heading == page.ResultHeading {
+			v.Value.Heading = "" // the pane has it
+		}
 	}
 	if r.Args.Len() > 0 {
 		v.Full = shorten(value.FormatJSON(r.Args, "  "), mostArgs)

@@ -19,6 +19,7 @@ type Summary struct {
 	Ran, Waited time.Duration
 	Since       time.Time // since when it has been running now; zero if it is not
 	Cost        float64
+	Tokens      int
 	held        bool
 	wait        *describe.Wait
 }
@@ -33,6 +34,7 @@ func Summarize(ctx context.Context, j *history.Journal, r *history.Run) *Summary
 		return s
 	}
 	s.wait, s.held, s.Cost = all.Wait, record.Live, all.Used.CostUSD
+	s.Tokens = int(all.Tokens.In + all.Tokens.Out)
 	s.Ran, s.Waited = times(all)
 	if s.held && (s.wait == nil || s.wait.Open() == 0) {
 		s.Since = runsSince(all)

@@ -22,7 +22,7 @@ type Turn struct {
 	Status page.Status
 	Steps  []history.Entry
 	Asks   []history.Asked // that are open
-	Said   string          // of the reply that arrives now
+	Said   string          // of the reply that arrives now, or did not arrive
 	// Question returns the view of a question that is open.
 	Question func(q *history.Asked) *page.Question
 }
@@ -64,6 +64,7 @@ func (t *Turn) Reply(zone *time.Location) *page.Message {
 		t.end(m)
 		return m
 	case t.Run.Err != nil:
+		say(m, t.Said)
 		m.Failure = failureOf(t.Run.Err)
 		m.Failure.Meaning = "The talk goes on from here."
 	}
@@ -158,6 +159,8 @@ func (t *Turn) row(e *history.Entry, at tool.StepPath, decision, out *value.Dict
 		row.Status.State = page.Done
 		result, _ := out.Get("result")
 		row.Result = value.Cut(value.Display(result), mostCallResult)
+		row.Media = page.MediaIn(result, RunURL(t.Run.ID)+"/media/")
+		t.addFiles(&row, at)
 		return row
 	case out != nil:
 		row.Status.State, row.Result = page.Failed, value.Cut(out.Text("error"), mostCallResult)
@@ -180,6 +183,44 @@ func (t *Turn) row(e *history.Entry, at tool.StepPath, decision, out *value.Dict
 		}
 	}
 	return row
+}
+
+// addFiles adds the files that a call changed. Their contents are known if somebody was asked about them.
+func (t *Turn) addFiles(row *page.CallRow, at tool.StepPath) {
+	var list []tool.Change
+	known := map[string]bool{}
+	for i := range t.Steps {
+		if !within(t.Steps[i].StepPath, at) {
+			continue
+		}
+		for _, q := range t.Steps[i].Questions {
+			if q.Answer == nil || !q.Answer.Yes {
+				continue
+			}
+			for _, c := range q.Changes {
+				known[c.Path] = true
+				list = append(list, c)
+			}
+		}
+	}
+	for i := range t.Steps {
+		if !within(t.Steps[i].StepPath, at) || t.Steps[i].Err != nil {
+			continue
+		}
+		for k, v := range t.Steps[i].Change.All() {
+			path, _ := k.(string)
+			if d, _ := v.(*value.Dict); !known[path] {
+				list = append(list, tool.Change{Path: path, Before: state(d.Text("before")), After: state(d.Text("after"))})
+			}
+		}
+	}
+	if list == nil {
+		return
+	}
+	row.Files = page.Files(list)
+	for i := range row.Files {
+		row.Added, row.Removed = row.Added+row.Files[i].Added, row.Removed+row.Files[i].Removed
+	}
 }
 
 // took returns how long a call took: of those that were made together, from its first step to its last.
