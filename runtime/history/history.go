@@ -65,7 +65,7 @@ func (j *Journal) find(ctx context.Context, id string) (int64, error) {
 	if !journal.ValidID(id) {
 		return 0, noRun(id)
 	}
-	_ = j.w.flush() // if that fails, stored records can still be read
+	_ = j.w.flushAll() // if that fails, stored records can still be read
 	row, err := j.store.Find(ctx, j.tenant, id)
 	switch kind := value.KindOf(err); {
 	case err == nil, kind == value.Failed && row.Num != 0:

@@ -16,6 +16,20 @@ const renewEvery = 5 * time.Second
 // fails with Conflict, so it carries out no effect that must be recorded first. It notices the loss by the renewal too,
 // and closes its log.
 
+// hold acquires the lease of a run that is about to be stored, unless it has one.
+func (l *Log) hold() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lease != nil || l.why != nil {
+		return l.why
+	}
+	lease, err := l.j.store.Acquire(context.Background(), l.j.tenant, l.run.ID)
+	if err == nil {
+		l.lease = lease
+	}
+	return err
+}
+
 // renew renews the lease of a log if that is time. If the lease was lost, renew closes the log and fails with Conflict.
 func (l *Log) renew(ctx context.Context) error {
 	l.mu.Lock()

@@ -372,7 +372,7 @@ func (l *Log) Answer(ctx context.Context, at tool.StepPath, n int) (*Answered, e
 	if err := l.closed(); err != nil { // before the answer is taken
 		return nil, err
 	}
-	m, ok, err := l.j.store.Take(ctx, l.num, answerKind, answerKey(at, n))
+	m, ok, err := l.j.store.Take(ctx, l.num.Load(), answerKind, answerKey(at, n))
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -442,7 +442,11 @@ func (l *Log) CancelRequested(ctx context.Context) (bool, error) {
 	if err := l.renew(ctx); err != nil {
 		return false, err
 	}
-	list, err := l.j.store.Inbox(ctx, l.num, 0)
+	num := l.num.Load()
+	if num == 0 {
+		return false, nil // nobody knows the run yet
+	}
+	list, err := l.j.store.Inbox(ctx, num, 0)
 	for _, m := range list {
 		if m.Kind == cancelKind {
 			return true, nil

@@ -156,7 +156,7 @@ func testWrongAnswers(t *testing.T, s storage) {
 		fails(t, fmt.Sprintf("Answer(%s, %q, %d, %+.40v)", c.run, c.at, c.n, c.answer), j.Answer(ctx, c.run, place(c.at), c.n, c.answer), c.want, "")
 	}
 	sameTexts(t, "after wrong answers", openIDs(t, j, "r"), "r:1:1", "r:2:1", "r:3:1", "r:4:1")
-	if st, err := j.store.Load(ctx, l.num); len(st.Inbox) != 0 || err != nil {
+	if st, err := j.store.Load(ctx, l.num.Load()); len(st.Inbox) != 0 || err != nil {
 		t.Errorf("the inbox has %d messages, %v", len(st.Inbox), err)
 	}
 }

@@ -133,7 +133,14 @@ func (f *Filter) stored(ctx context.Context, j *Journal) (journal.Filter, error)
 // single run is in its Damage.
 func (j *Journal) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		_ = j.w.flush() // if that fails, stored records can still be read
+		_ = j.w.flushAll() // if that fails, stored records can still be read
+		j.stored(ctx, f)(yield)
+	}
+}
+
+// stored is Runs as of what is stored.
+func (j *Journal) stored(ctx context.Context, f Filter) iter.Seq2[Run, error] {
+	return func(yield func(Run, error) bool) {
 		stored, err := f.stored(ctx, j)
 		if err != nil {
 			yield(Run{}, err)
@@ -162,7 +169,7 @@ func (j *Journal) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
 // Count returns how many runs a filter selects in each state, without Limit. It counts a run that is stuck only for
 // this version in its state in the store.
 func (j *Journal) Count(ctx context.Context, f Filter) (map[State]int, error) {
-	_ = j.w.flush() // if that fails, stored records can still be read
+	_ = j.w.flushAll() // if that fails, stored records can still be read
 	stored, err := f.stored(ctx, j)
 	if err != nil {
 		return nil, err
@@ -188,10 +195,10 @@ func (j *Journal) Due(ctx context.Context, now time.Time) iter.Seq2[Run, error] 
 	return j.due(ctx, "", now)
 }
 
-// due is Due for the runs of a project, or of all for "".
+// due is Due for the runs of a project, or of all for "". It writes nothing: whoever parks a run waits until that is stored.
 func (j *Journal) due(ctx context.Context, project string, now time.Time) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		for r, err := range j.Runs(ctx, Filter{States: []State{Parked}, Project: project, due: now}) {
+		for r, err := range j.stored(ctx, Filter{States: []State{Parked}, Project: project, due: now}) {
 			due := err == nil && (r.Damage != nil || !r.Wake.IsZero() && !now.Before(r.Wake))
 			if err == nil && !due {
 				due, err = j.answered(ctx, &r)
@@ -218,7 +225,7 @@ func (j *Journal) ResumableIn(ctx context.Context, project string, now time.Time
 				return
 			}
 		}
-		for r, err := range j.Runs(ctx, Filter{States: []State{Running}, Project: project}) {
+		for r, err := range j.stored(ctx, Filter{States: []State{Running}, Project: project}) {
 			if (err != nil || !j.Held(r.ID) && j.isRunning(ctx, r.ID)) && !yield(r, err) {
 				return
 			}
@@ -239,7 +246,7 @@ func (j *Journal) isRunning(ctx context.Context, id string) bool {
 // Tenants returns the tenants with runs that have not ended, in order. If the store is
 // damaged, those that can be read come with an error.
 func (j *Journal) Tenants(ctx context.Context) ([]string, error) {
-	_ = j.w.flush() // if that fails, stored records can still be read
+	_ = j.w.flushAll() // if that fails, stored records can still be read
 	return j.store.Tenants(ctx, Running, Parked)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -117,7 +118,7 @@ func (s *Server) startCall(ctx context.Context, p *project, id string, c tool.Ca
 	if p.Within != nil {
 		ctx = p.Within(ctx)
 	}
-	call, err := p.op.Start(ctx, id, c)
+	call, err := p.op.Start(ctx, id, strings.HasPrefix(id, keyPrefix), c)
 	if err != nil {
 		if <-s.slots; value.KindOf(err) == value.Conflict {
 			err = nil
