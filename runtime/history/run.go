@@ -42,6 +42,8 @@ type Run struct {
 	// Damage is the reason why a part of the run could not be read, or nil. Only
 	// [Journal.Entries] checks the effects of a run.
 	Damage error
+
+	num int64 // in the store; 0 if it was not read from there
 }
 
 // MarshalJSON returns the run as an object: id, kind, title, state, reason, started,
@@ -280,7 +282,7 @@ func (j *Journal) readRun(row *journal.Row) Run {
 func (j *Journal) decodeRun(row *journal.Row) Run {
 	begun, err := readBegun(row.First, j.store)
 	run := begun.run
-	run.State = row.State // for a run whose progress is damaged
+	run.num, run.State = row.Num, row.State // for a run whose progress is damaged
 	if run.ID == "" {
 		run.ID = value.Clean(row.ID, 80)
 	}
