@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -36,7 +37,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 // keepRunning executes the runs of a project.
 func (s *Server) keepRunning(ctx context.Context, p *project) {
-	tick := time.NewTicker(dueEvery)
+	tick := time.NewTicker(1 + rand.N(dueEvery)) // so that the projects of many tenants do not look at the same time
 	defer tick.Stop()
 	for look := true; ; look = p.look.Swap(false) {
 		list := p.jobs.wants()
@@ -59,6 +60,7 @@ func (s *Server) keepRunning(ctx context.Context, p *project) {
 		}
 		select {
 		case <-tick.C:
+			tick.Reset(dueEvery)
 			p.look.Store(true)
 		case <-p.wake:
 		case <-s.draining:
