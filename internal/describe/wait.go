@@ -28,7 +28,7 @@ func WaitOf(ctx context.Context, j *history.Journal, r *history.Run) *Wait {
 	if history.Repair(r.Reason) != "" {
 		w.until = time.Time{} // it tries again by itself, but waits for a repair
 	}
-	w.Questions, w.err = j.Questions(ctx, r.ID)
+	w.Questions, w.err = j.QuestionsOf(ctx, r)
 	if len(w.Questions) == 0 && w.until.IsZero() && w.err == nil {
 		return nil
 	}

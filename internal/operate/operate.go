@@ -84,8 +84,9 @@ type Host interface {
 	// with kind NotFound for an unknown ID, and with Failed if the record is damaged.
 	NoteRead(ctx context.Context, runID string) error
 	// Start records a call as Host.BeginCall does, and returns a function that makes it, which must be called soon: until
-	// then, no other process takes the run. It fails as BeginCall does, and with Conflict if there is a run of the ID.
-	Start(ctx context.Context, runID string, c tool.Call) (call func(context.Context) (tool.Result, error), err error)
+	// then, no other process takes the run. It fails as BeginCall does, and with Conflict if there is a run of the ID. If the
+	// ID is not known to anybody else, the call of a script need not be durable before it does something that must be, or ends.
+	Start(ctx context.Context, runID string, known bool, c tool.Call) (call func(context.Context) (tool.Result, error), err error)
 	// Stick marks a run that has not ended as [history.Stuck] if why, the error with which what is recorded of it cannot
 	// be read, is of kind Failed. It is for what programs have recorded in the Options of a run. With the context of an
 	// effect or of a handler in Go, it does nothing.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/cassidy-run/cassidy/runtime/journal"
 	"github.com/cassidy-run/cassidy/runtime/tool"
@@ -72,7 +73,7 @@ func testValues(t *testing.T, s storage) {
 	check(t, l.Close())
 
 	l = resume(t, s.open(), begun.ID)
-	if diff := cmp.Diff(begun, l.Run(), cmp.Comparer(func(a, b *value.Dict) bool { return value.Equal(a, b) })); diff != "" {
+	if diff := cmp.Diff(begun, l.Run(), cmpopts.IgnoreUnexported(Run{}), cmp.Comparer(func(a, b *value.Dict) bool { return value.Equal(a, b) })); diff != "" {
 		t.Errorf("the run (-begun +resumed):\n%s", diff)
 	}
 	want := script()

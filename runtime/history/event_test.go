@@ -27,7 +27,7 @@ func TestEventsOfADamagedRecord(t *testing.T) {
 		if !delivered || e.Seq != uint64(i+1) {
 			t.Errorf("event %d has number %d, delivered: %v", i, e.Seq, delivered)
 		}
-		if err := j.w.flush(); err != nil { // a frame of its own
+		if err := j.w.flushAll(); err != nil { // a frame of its own
 			t.Fatal(err)
 		}
 	}

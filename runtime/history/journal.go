@@ -70,7 +70,8 @@ func Open(s journal.Store, o *Options) *Journal {
 		o = &Options{}
 	}
 	remote, _ := s.(journal.Remote)
-	return &Journal{shared: &shared{store: s, remote: remote, version: utf8Text(cmp.Or(o.Version, moduleVersion())), clock: o.Clock, w: &writer{store: s, delay: flushAfter}, logs: map[*Log]bool{}}}
+	w := &writer{store: s, delay: flushAfter}
+	return &Journal{shared: &shared{store: s, remote: remote, version: utf8Text(cmp.Or(o.Version, moduleVersion())), clock: o.Clock, w: w, logs: map[*Log]bool{}}}
 }
 
 // writer returns the writer of a run that is opened.
@@ -84,7 +85,7 @@ func (s *shared) writer() *writer {
 // flush writes what is pending of a run, or of all runs for "". If that fails, stored records can still be read.
 func (j *Journal) flush(id string) {
 	if j.remote == nil {
-		_ = j.w.flush()
+		_ = j.w.flushAll()
 		return
 	}
 	j.mu.Lock()
@@ -96,7 +97,7 @@ func (j *Journal) flush(id string) {
 	}
 	j.mu.Unlock()
 	for _, w := range own {
-		_ = w.flush()
+		_ = w.flushAll()
 	}
 }
 
@@ -150,24 +151,66 @@ func (j *Journal) Close() error {
 // do not affect the run. Begin fails with Conflict if the tenant has a run with that
 // ID.
 func (j *Journal) Begin(ctx context.Context, r Run, s tool.Script) (*Log, error) {
+	if err := j.complete(ctx, &r); err != nil {
+		return nil, err
+	}
+	return j.begin(ctx, r, s)
+}
+
+// BeginSoon is Begin for a run whose ID nobody else can know, and does not wait until the run is durable. Its beginning is
+// stored with the first record that somebody waits for, or shortly afterwards, or before somebody looks for the run
+// with this Journal. From then on it is held. A run that ends earlier is stored in one transaction, and needs no lease.
+func (j *Journal) BeginSoon(ctx context.Context, r Run, s tool.Script) (*Log, error) {
+	if err := j.complete(ctx, &r); err != nil {
+		return nil, err
+	}
+	l, first, err := j.beginning(r, s)
+	if err != nil {
+		return nil, err
+	}
+	l.unknown = time.Now().Add(j.w.delay)
+	if err := l.w.later(first); err != nil {
+		return nil, err
+	}
+	return j.keep(l)
+}
+
+// complete checks the fields of a run that begins, and sets those that the journal decides.
+func (j *Journal) complete(ctx context.Context, r *Run) error {
 	if err := ctx.Err(); err != nil {
-		return nil, value.AsError(err, value.Canceled)
+		return value.AsError(err, value.Canceled)
+	}
+	if r.Kind == "" {
+		return value.Errorf(value.Invalid, "the kind of the run is missing")
 	}
 	if r.ID == "" {
 		r.ID = newID(j.clock.now())
 	}
-	if r.Kind == "" {
-		return nil, value.Errorf(value.Invalid, "the kind of the run is missing")
-	}
 	r.Nonce, r.Version, r.Started = rand.Text(), j.version, j.clock.now()
-	return j.begin(ctx, r, s)
+	return nil
 }
 
 // begin is Begin for a run with a nonce, a version and a start time. The records of steps are
 // stored together with its beginning.
 func (j *Journal) begin(ctx context.Context, r Run, s tool.Script, steps ...[]byte) (*Log, error) {
+	l, first, err := j.beginning(r, s)
+	if err != nil {
+		return nil, err
+	}
+	if l.lease, err = j.store.Acquire(ctx, j.tenant, r.ID); err != nil {
+		return nil, err
+	}
+	if err := l.w.waitAll(first, steps); err != nil {
+		_ = l.lease.Release() // nothing was recorded
+		return nil, err
+	}
+	return j.keep(l)
+}
+
+// beginning returns the log of a run that begins, and its first record.
+func (j *Journal) beginning(r Run, s tool.Script) (*Log, *job, error) {
 	if !journal.ValidID(r.ID) {
-		return nil, journal.ErrInvalidID(r.ID)
+		return nil, nil, journal.ErrInvalidID(r.ID)
 	}
 	sum := s.Sum()
 	if s.Hash == sum {
@@ -179,22 +222,18 @@ func (j *Journal) begin(ctx context.Context, r Run, s tool.Script, steps ...[]by
 	rec.put(int64(codecVersion))
 	rec.pack(&beginHead{j.tenant, r.ID, r.Kind, r.Title, r.Version, r.Script, nanos(r.Started), r.Project, r.Parent, r.ForkedFrom, r.Nonce, r.Session})
 	rec.put(orNil(r.Args), orNil(r.Options))
-	rec.field(s.Value(), -1) // as a blob: many runs have the same script
+	most := -1 // as a blob: many runs have the same script
+	if s.Source == "" {
+		most = inlineMost // of a call, which has none
+	}
+	rec.field(s.Value(), most)
 	record, err := rec.record(runBegun)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	lease, err := j.store.Acquire(ctx, j.tenant, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	l := &Log{j: j, w: j.writer(), run: r, script: s, lease: lease, steps: map[string]*step{}}
+	l := &Log{j: j, w: j.writer(), run: r, script: s, steps: map[string]*step{}}
 	l.script.Hash = r.Script
-	if err := l.w.waitAll(&job{log: l, record: record, head: func(h *head) { h.updated = r.Started }}, steps); err != nil {
-		_ = lease.Release() // nothing was recorded
-		return nil, err
-	}
-	return j.keep(l)
+	return l, &job{log: l, record: record, head: func(h *head) { h.updated = r.Started }}, nil
 }
 
 // keep registers an open log, so that Close finds it.
@@ -202,7 +241,9 @@ func (j *Journal) keep(l *Log) (*Log, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.logs == nil {
-		_ = l.lease.Release() // the recorded run stays
+		if l.lease != nil {
+			_ = l.lease.Release() // the recorded run stays
+		}
 		return nil, journal.ErrClosed()
 	}
 	j.logs[l] = true
@@ -308,8 +349,10 @@ func (j *Journal) read(ctx context.Context, id string, num int64) (*Log, error) 
 	if err != nil {
 		return nil, damaged(id, "its script", err)
 	}
-	return &Log{j: j, w: j.writer(), run: h.run, script: script, steps: h.steps, num: h.num, head: h.head, lastEvent: h.lastEvent(),
-		why: value.Errorf(value.Internal, "write to the log of run '%s': the log is read-only", id)}, nil
+	l := &Log{j: j, w: j.writer(), run: h.run, script: script, steps: h.steps, head: h.head, lastEvent: h.lastEvent(),
+		why: value.Errorf(value.Internal, "write to the log of run '%s': the log is read-only", id)}
+	l.num.Store(h.num)
+	return l, nil
 }
 
 func (j *Journal) resume(ctx context.Context, id string, num int64) (*Log, error) {

@@ -22,8 +22,11 @@ const yieldEvery = 10 * time.Millisecond
 
 // yield ends the execution of a run before the next effect, if it has to, once all effects in progress have ended: if they were
 // interrupted, their outcomes would be unknown.
-func (l *Log) yield(ctx context.Context, y journal.Yielder) error {
-	for ; y.Yields(); time.Sleep(yieldEvery) {
+func (l *Log) yield(ctx context.Context) error {
+	l.mu.Lock()
+	y, ok := l.lease.(journal.Yielder)
+	l.mu.Unlock()
+	for ; ok && y.Yields(); time.Sleep(yieldEvery) {
 		if err := ctx.Err(); err != nil {
 			return value.AsError(err, value.Canceled)
 		}
@@ -32,6 +35,20 @@ func (l *Log) yield(ctx context.Context, y journal.Yielder) error {
 		}
 	}
 	return nil
+}
+
+// hold acquires the lease of a run that is about to be stored, unless it has one.
+func (l *Log) hold() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lease != nil || l.why != nil {
+		return l.why
+	}
+	lease, err := l.j.store.Acquire(context.Background(), l.j.tenant, l.run.ID)
+	if err == nil {
+		l.lease = lease
+	}
+	return err
 }
 
 // renew renews the lease of a log if that is time. If the lease was lost, renew closes the log and fails with Conflict.

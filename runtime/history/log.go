@@ -21,7 +21,6 @@ type Log struct {
 	w      *writer
 	run    Run
 	script tool.Script
-	lease  journal.Lease // nil for a read-only log
 	waited time.Duration // how long the run waited for a repair before it was resumed
 
 	asking sync.Mutex // held while a question is numbered and recorded
@@ -30,6 +29,7 @@ type Log struct {
 	lastEvent uint64     // the number of the last event
 
 	mu      sync.Mutex
+	lease   journal.Lease    // nil for a read-only log, and before the run is stored
 	renewed time.Time        // when the lease was renewed
 	steps   map[string]*step // by place
 	earlier []*step          // those of earlier processes, sorted; nil until Inside is called
@@ -39,13 +39,14 @@ type Log struct {
 
 	acting atomic.Int64 // the effects in progress that must not be interrupted
 
-	num  int64 // of the run in the store
-	head head  // the durable progress of the run; only the writer uses it
-	unit *unit // of the current batch; only the writer uses it
+	num  atomic.Int64 // of the run in the store; 0: it is not stored yet
+	head head         // the durable progress of the run; only the writer uses it
+	unit *unit        // of the current batch; only the writer uses it
 
 	// Guarded by the writer's lock.
-	ending  bool // its last record is being written
-	dropped bool // it is closed
+	ending  bool      // its last record is being written
+	dropped bool      // it is closed
+	unknown time.Time // until then, its records are not written before somebody waits for one of them
 }
 
 // Run returns the run as of when the log was opened.
@@ -144,8 +145,8 @@ func (l *Log) Intend(ctx context.Context, i Intent) error {
 	r.intent(&i)
 	acts := !i.Staged && (i.Kind == tool.Write || i.Kind == tool.External)
 	durable := i.Sync || acts
-	if y, ok := l.lease.(journal.Yielder); ok && durable {
-		if err := l.yield(ctx, y); err != nil {
+	if durable {
+		if err := l.yield(ctx); err != nil {
 			return err
 		}
 	}
@@ -244,7 +245,7 @@ func (l *Log) Close() error {
 // shut closes the log and releases the lock of its run.
 func (l *Log) shut(why error) {
 	l.mu.Lock()
-	first := l.why == nil
+	first, lease := l.why == nil, l.lease
 	if first {
 		l.why = why
 	}
@@ -254,8 +255,8 @@ func (l *Log) shut(why error) {
 		delete(l.j.logs, l)
 		l.j.mu.Unlock()
 		l.w.drop(l)
-		if l.lease != nil {
-			_ = l.lease.Release() // it ends with the process at the latest
+		if lease != nil {
+			_ = lease.Release() // it ends with the process at the latest
 		}
 	}
 }

@@ -131,7 +131,7 @@ func testSweepOfDamage(t *testing.T, s storage) {
 	l := begin(t, j, "r")
 	did(t, l, place("1"), tool.Write, large)
 	check(t, l.End(ctx, "final", tool.Outcome{}, nil))
-	check(t, j.store.Commit(ctx, []*journal.Write{{Num: l.num, Frames: []journal.Frame{{Seq: l.head.frames, Body: []byte("damage")}}}}))
+	check(t, j.store.Commit(ctx, []*journal.Write{{Num: l.num.Load(), Frames: []journal.Frame{{Seq: l.head.frames, Body: []byte("damage")}}}}))
 	err := j.sweep(now().Add(time.Hour))
 	if value.KindOf(err) != value.Failed || !hasBlob(t, j, large) {
 		t.Errorf("a sweep of a damaged journal gave %v", err)

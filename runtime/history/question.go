@@ -141,6 +141,19 @@ func (j *Journal) Questions(ctx context.Context, run string) ([]Asked, error) {
 	return open, cmp.Or(lost, err)
 }
 
+// QuestionsOf is Questions for a run that was listed, which need not be found again.
+func (j *Journal) QuestionsOf(ctx context.Context, r *Run) ([]Asked, error) {
+	if r.num == 0 {
+		return j.Questions(ctx, r.ID)
+	}
+	h, err := j.load(ctx, r.ID, r.num)
+	if err != nil {
+		return nil, err
+	}
+	open, lost, err := h.questions(j)
+	return open, cmp.Or(lost, err)
+}
+
 // questions is Questions with the damage of the record apart from that of the inbox and other
 // errors.
 func (j *Journal) questions(ctx context.Context, run string) (open []Asked, lost, err error) {
@@ -148,6 +161,10 @@ func (j *Journal) questions(ctx context.Context, run string) (open []Asked, lost
 	if err != nil {
 		return nil, nil, err
 	}
+	return h.questions(j)
+}
+
+func (h *history) questions(j *Journal) (open []Asked, lost, err error) {
 	if lost = h.damage; h.head.state.Ended() {
 		return nil, lost, nil
 	}
@@ -372,7 +389,7 @@ func (l *Log) Answer(ctx context.Context, at tool.StepPath, n int) (*Answered, e
 	if err := l.closed(); err != nil { // before the answer is taken
 		return nil, err
 	}
-	m, ok, err := l.j.store.Take(ctx, l.num, answerKind, answerKey(at, n))
+	m, ok, err := l.j.store.Take(ctx, l.num.Load(), answerKind, answerKey(at, n))
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -442,7 +459,11 @@ func (l *Log) CancelRequested(ctx context.Context) (bool, error) {
 	if err := l.renew(ctx); err != nil {
 		return false, err
 	}
-	list, err := l.j.store.Inbox(ctx, l.num, 0)
+	num := l.num.Load()
+	if num == 0 {
+		return false, nil // nobody knows the run yet
+	}
+	list, err := l.j.store.Inbox(ctx, num, 0)
 	for _, m := range list {
 		if m.Kind == cancelKind {
 			return true, nil

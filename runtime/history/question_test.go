@@ -156,7 +156,7 @@ func testWrongAnswers(t *testing.T, s storage) {
 		fails(t, fmt.Sprintf("Answer(%s, %q, %d, %+.40v)", c.run, c.at, c.n, c.answer), j.Answer(ctx, c.run, place(c.at), c.n, c.answer), c.want, "")
 	}
 	sameTexts(t, "after wrong answers", openIDs(t, j, "r"), "r:1:1", "r:2:1", "r:3:1", "r:4:1")
-	if st, err := j.store.Load(ctx, l.num); len(st.Inbox) != 0 || err != nil {
+	if st, err := j.store.Load(ctx, l.num.Load()); len(st.Inbox) != 0 || err != nil {
 		t.Errorf("the inbox has %d messages, %v", len(st.Inbox), err)
 	}
 }
@@ -382,5 +382,28 @@ func testSentAnswers(t *testing.T, s storage) {
 			t.Fatalf("after %d answers the questions are %+v", n, open)
 		}
 		check(t, j.Answer(ctx, "r", place("1"), 1, tool.Answer{Yes: n == 0}))
+	}
+}
+
+// TestQuestionsOfList checks that the questions of a listed run are read at once, and that they are those of the run.
+func TestQuestionsOfList(t *testing.T) {
+	t.Parallel()
+	ctx, found, loaded := context.Background(), 0, 0
+	j := openOn(t, &faultStore{Store: journal.Memory(), row: func(*journal.Row) { found++ }, stored: func(*journal.Stored) { loaded++ }})
+	l := begin(t, j, "r")
+	asked(t, l, "1", Asked{Question: tool.Question{Kind: tool.QuestionAsk, Text: "which?"}})
+	check(t, l.Park(ctx, "question", time.Time{}))
+	list, err := runs(j, Filter{})
+	check(t, err)
+	found, loaded = 0, 0
+	open, err := j.QuestionsOf(ctx, &list[0])
+	check(t, err)
+	if found != 0 || loaded != 1 {
+		t.Errorf("the run was found %d times and loaded %d times", found, loaded)
+	}
+	again, err := j.QuestionsOf(ctx, &Run{ID: "r"})
+	check(t, err)
+	if len(open) != 1 || len(again) != 1 || open[0].Text != "which?" || again[0].ID != open[0].ID {
+		t.Errorf("the questions are %v and %v", open, again)
 	}
 }

@@ -42,6 +42,8 @@ type Run struct {
 	// Damage is the reason why a part of the run could not be read, or nil. Only
 	// [Journal.Entries] checks the effects of a run.
 	Damage error
+
+	num int64 // in the store; 0 if it was not read from there
 }
 
 // MarshalJSON returns the run as an object: id, kind, title, state, reason, started,
@@ -134,6 +136,13 @@ func (f *Filter) stored(ctx context.Context, j *Journal) (journal.Filter, error)
 func (j *Journal) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		j.flush("")
+		j.stored(ctx, f)(yield)
+	}
+}
+
+// stored is Runs as of what is stored.
+func (j *Journal) stored(ctx context.Context, f Filter) iter.Seq2[Run, error] {
+	return func(yield func(Run, error) bool) {
 		stored, err := f.stored(ctx, j)
 		if err != nil {
 			yield(Run{}, err)
@@ -188,10 +197,10 @@ func (j *Journal) Due(ctx context.Context, now time.Time) iter.Seq2[Run, error] 
 	return j.due(ctx, "", now)
 }
 
-// due is Due for the runs of a project, or of all for "".
+// due is Due for the runs of a project, or of all for "". It writes nothing: whoever parks a run waits until that is stored.
 func (j *Journal) due(ctx context.Context, project string, now time.Time) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		for r, err := range j.Runs(ctx, Filter{States: []State{Parked}, Project: project, due: now}) {
+		for r, err := range j.stored(ctx, Filter{States: []State{Parked}, Project: project, due: now}) {
 			due := err == nil && (r.Damage != nil || !r.Wake.IsZero() && !now.Before(r.Wake))
 			if err == nil && !due {
 				due, err = j.answered(ctx, &r)
@@ -218,7 +227,7 @@ func (j *Journal) ResumableIn(ctx context.Context, project string, now time.Time
 				return
 			}
 		}
-		for r, err := range j.Runs(ctx, Filter{States: []State{Running}, Project: project}) {
+		for r, err := range j.stored(ctx, Filter{States: []State{Running}, Project: project}) {
 			if (err != nil || !j.Held(r.ID) && j.isRunning(ctx, r.ID)) && !yield(r, err) {
 				return
 			}
@@ -273,7 +282,7 @@ func (j *Journal) readRun(row *journal.Row) Run {
 func (j *Journal) decodeRun(row *journal.Row) Run {
 	begun, err := readBegun(row.First, j.store)
 	run := begun.run
-	run.State = row.State // for a run whose progress is damaged
+	run.num, run.State = row.Num, row.State // for a run whose progress is damaged
 	if run.ID == "" {
 		run.ID = value.Clean(row.ID, 80)
 	}

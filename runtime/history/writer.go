@@ -28,7 +28,7 @@ const retryAfter = time.Second
 // written keeps a stack of 32 KB instead of 16 KB, so not each run should write.
 type writer struct {
 	store  journal.Store
-	delay  time.Duration // flushAfter or flushRemoteAfter
+	delay  time.Duration // flushAfter or flushRemoteAfter, but for tests
 	frames []byte        // buffer of the active writer for frames
 
 	mu      sync.Mutex
@@ -39,9 +39,10 @@ type writer struct {
 	timed   time.Duration
 }
 
-// A job is a record of a run to write. An empty one is done when all jobs before it
-// are.
+// A job is a record of a run to write. One without a log is done when all jobs before it are, or if it is timed, those
+// before it that are due.
 type job struct {
+	timed  bool
 	log    *Log
 	record []byte
 	last   bool        // no record of its log may follow
@@ -96,6 +97,9 @@ func (w *writer) refusal(j *job) error {
 // enqueue is wait with w.mu held; it unlocks w.mu.
 func (w *writer) enqueue(j *job) error {
 	j.awaited = true
+	if j.log != nil {
+		j.log.unknown = time.Time{}
+	}
 	w.queue = append(w.queue, j)
 	if w.writing {
 		j.done = make(chan struct{})
@@ -146,7 +150,7 @@ func (w *writer) arm(after time.Duration) {
 		return
 	}
 	w.disarm()
-	w.timer, w.timed = time.AfterFunc(after, func() { w.flush() }), after
+	w.timer, w.timed = time.AfterFunc(after, func() { w.flush(&job{timed: true}) }), after
 }
 
 func (w *writer) disarm() {
@@ -156,15 +160,34 @@ func (w *writer) disarm() {
 	}
 }
 
-// flush writes the queued jobs.
-func (w *writer) flush() error {
+// flushAll writes the queued jobs.
+func (w *writer) flushAll() error { return w.flush(&job{}) }
+
+// flush writes the queued jobs before one without a log.
+func (w *writer) flush(j *job) error {
 	w.mu.Lock()
 	if w.closed != nil || len(w.queue) == 0 && !w.writing {
 		w.disarm() // the timer may have called this
 		w.mu.Unlock()
 		return nil
 	}
-	return w.enqueue(&job{})
+	return w.enqueue(j)
+}
+
+// take returns the jobs to write now. Runs that nobody knows stay in the queue for a short time: many of them end before it
+// is over, and are then written once.
+func (w *writer) take() (batch []*job) {
+	all := len(w.queue) >= queueMost || slices.ContainsFunc(w.queue, func(j *job) bool { return j.log == nil && !j.timed })
+	at, rest := time.Now(), w.queue[:0:0]
+	for _, j := range w.queue {
+		if !all && j.log != nil && at.Before(j.log.unknown) {
+			rest = append(rest, j)
+		} else {
+			batch = append(batch, j)
+		}
+	}
+	w.queue = rest
+	return batch
 }
 
 // drop discards the unwritten records of a closed log, and rejects further ones:
@@ -181,8 +204,7 @@ func (w *writer) drop(l *Log) {
 // try, so that no outcome is lost to a disk that is full for a while.
 func (w *writer) writeQueue() (again bool) {
 	w.mu.Lock()
-	batch := w.queue
-	w.queue = nil
+	batch := w.take()
 	w.disarm()
 	w.mu.Unlock()
 
@@ -224,7 +246,7 @@ func (w *writer) writeQueue() (again bool) {
 // write writes a batch in one transaction. If that fails because of one run, each run
 // is tried separately, so that others are not affected.
 func (w *writer) write(batch []*job) {
-	units := byRun(batch)
+	units := slices.DeleteFunc(byRun(batch), func(u *unit) bool { return !u.begins() })
 	err := w.transact(units)
 	alone := false
 	switch value.KindOf(err) {
@@ -235,12 +257,7 @@ func (w *writer) write(batch []*job) {
 		if alone {
 			err = w.transact([]*unit{u})
 		}
-		for _, j := range u.jobs {
-			j.err = err
-		}
-		if u.log != nil {
-			u.log.unit = nil
-		}
+		u.end(err)
 	}
 }
 
@@ -251,6 +268,29 @@ type unit struct {
 	records int  // how many of the jobs have a record
 	head    head // the head of the log after the transaction
 	write   journal.Write
+}
+
+// begins reports whether the unit can be written. A run that begins with it must be held before others see it, unless it
+// ends with it, too.
+func (u *unit) begins() bool {
+	if u.log == nil || u.log.num.Load() != 0 || u.jobs[len(u.jobs)-1].last {
+		return true
+	}
+	err := u.log.hold()
+	if err != nil {
+		u.end(err)
+	}
+	return err == nil
+}
+
+// end ends the jobs of the unit.
+func (u *unit) end(err error) {
+	for _, j := range u.jobs {
+		j.err = err
+	}
+	if u.log != nil {
+		u.log.unit = nil
+	}
 }
 
 // byRun groups jobs by run, in order.
@@ -298,9 +338,8 @@ func (w *writer) transact(units []*unit) error {
 		if u.records == 0 {
 			continue
 		}
-		if u.log.head = u.head; u.log.num == 0 { // before the log is returned to its caller
-			u.log.num = u.write.Num
-		}
+		u.log.head = u.head
+		u.log.num.Store(u.write.Num)
 	}
 	return nil
 }
@@ -314,7 +353,7 @@ const maxFrames = 1 << 20
 func (u *unit) prepare(buf []byte) []byte {
 	u.head = u.log.head
 	w := &u.write
-	*w = journal.Write{Num: u.log.num}
+	*w = journal.Write{Num: u.log.num.Load()}
 	for i, left := 0, u.records; left > 0; {
 		start := len(buf)
 		buf = openedFrame(buf)

@@ -130,7 +130,7 @@ func testTroubleOfOne(t *testing.T, s storage) {
 		wg.Go(func() { *err = l.Intend(ctx, Intent{StepPath: place("1"), Func: "f", Kind: tool.Write}) })
 	}
 	queued(t, j, 2)
-	check(t, f.Store.Commit(ctx, []*journal.Write{{Num: bad.num, Frames: []journal.Frame{{Seq: bad.head.frames, Body: []byte("another process")}}}}))
+	check(t, f.Store.Commit(ctx, []*journal.Write{{Num: bad.num.Load(), Frames: []journal.Frame{{Seq: bad.head.frames, Body: []byte("another process")}}}}))
 	release()
 	wg.Wait()
 	check(t, *errs[good])
@@ -278,7 +278,7 @@ func TestQueueIsBounded(t *testing.T) {
 	j := openOn(t, f)
 	l := begin(t, j, "r")
 	did(t, l, place("1"), tool.Write, "x")
-	check(t, j.w.flush())
+	check(t, j.w.flushAll())
 	f.commit = func([]*journal.Write) error { return noSpace() }
 	var err error
 	n := 2

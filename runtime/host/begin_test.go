@@ -208,15 +208,19 @@ func TestDueOfAProject(t *testing.T) {
 }
 
 // TestStart checks that a call is recorded before it is made, that nobody else takes its run meanwhile, and what is not begun.
-func TestStart(t *testing.T) { eachStore(t, testStart) }
+func TestStart(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		eachStore(t, func(t *testing.T, on keeper) { testStart(t, on, known) })
+	}
+}
 
-func testStart(t *testing.T, on keeper) {
+func testStart(t *testing.T, on keeper, known bool) {
 	m := newMachine(t, on)
 	p := m.process(0, false)
 	p.tools()
 	op, ctx := host.Operate(p.Host), host.StartedBy(context.Background(), "Ann")
 	note := tool.Call{Tool: "note", Args: value.NewDict("text", "called")}
-	call, err := op.Start(ctx, "c", note)
+	call, err := op.Start(ctx, "c", known, note)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +231,7 @@ func testStart(t *testing.T, on keeper) {
 	if due := p.dueRuns(); len(due) > 0 {
 		t.Errorf("due are %q", due)
 	}
-	if _, err := op.Start(ctx, "c", note); value.KindOf(err) != value.Conflict {
+	if _, err := op.Start(ctx, "c", true, note); value.KindOf(err) != value.Conflict {
 		t.Errorf("the ID again gave %v", err)
 	}
 	if _, err := p.Resume(ctx, "c"); value.KindOf(err) != value.Conflict {
@@ -240,7 +244,7 @@ func testStart(t *testing.T, on keeper) {
 		t.Errorf("the run is %v: %v", r.State, err)
 	}
 	for name, c := range map[string]tool.Call{"an unknown tool": {Tool: "none"}, "a wrong argument": {Tool: "note", Args: value.NewDict("txt", 1)}} {
-		if _, err := op.Start(ctx, "x", c); err == nil {
+		if _, err := op.Start(ctx, "x", false, c); err == nil {
 			t.Errorf("%s was begun", name)
 		}
 		if _, err := p.Recorded(ctx, "x"); value.KindOf(err) != value.NotFound {
@@ -250,7 +254,7 @@ func testStart(t *testing.T, on keeper) {
 	if err := p.Shutdown(ctx); err != nil { // no call is counted as in progress
 		t.Error(err)
 	}
-	if _, err := op.Start(ctx, "y", note); value.KindOf(err) != value.Closed {
+	if _, err := op.Start(ctx, "y", true, note); value.KindOf(err) != value.Closed {
 		t.Errorf("a host that is closed gave %v", err)
 	}
 }

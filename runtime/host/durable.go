@@ -28,7 +28,7 @@ type durable struct {
 // make makes the call, or continues the run of its ID.
 func (d durable) make(ctx context.Context, c tool.Call, narrow []tool.Rule) (tool.Result, error) {
 	begin := d.begins(ctx, c, narrow)
-	call, err := d.start(ctx, c, begin)
+	call, err := d.start(ctx, c, begin, false)
 	if d.run != "" && value.KindOf(err) == value.Conflict {
 		return d.host.continueRun(ctx, d.run, err, sameCall(&begin))
 	}
@@ -38,14 +38,19 @@ func (d durable) make(ctx context.Context, c tool.Call, narrow []tool.Rule) (too
 	return call(ctx)
 }
 
-// start records the call as a run that begins, and returns a function that makes it.
-func (d durable) start(ctx context.Context, c tool.Call, begin history.Run) (func(context.Context) (tool.Result, error), error) {
+// start records the call as a run that begins, and returns a function that makes it. soon says that nobody else can know
+// the ID of the run: the record of a script need not be durable before the script does something that must be.
+func (d durable) start(ctx context.Context, c tool.Call, begin history.Run, soon bool) (func(context.Context) (tool.Result, error), error) {
 	now := d.host.tools(ctx)
 	read, err := d.check(ctx, now, c)
 	if err != nil {
 		return nil, err
 	}
-	log, err := d.journal.Begin(ctx, begin, tool.Script{})
+	record := d.journal.Begin
+	if soon && read != nil && read.Tool.Location != tool.Embedded { // a handler in Go may do anything
+		record = d.journal.BeginSoon
+	}
+	log, err := record(ctx, begin, tool.Script{})
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func TestElsewhere(t *testing.T) {
 	if r, err := client.Resume(ctx, "c"); err != nil || r.Error != "" {
 		t.Errorf("Resume of a run that is done gave %v, %v", r, err)
 	}
-	start, err := host.Operate(client.Host).Start(ctx, "s", tool.Call{Tool: "note", Args: value.NewDict("text", "started")})
+	start, err := host.Operate(client.Host).Start(ctx, "s", false, tool.Call{Tool: "note", Args: value.NewDict("text", "started")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -181,7 +181,7 @@ func (h operated) PlanUndo(ctx context.Context, runID string) (*operate.Undone, 
 	return h.planUndo(ctx, runID)
 }
 
-func (h operated) Start(ctx context.Context, runID string, c tool.Call) (func(context.Context) (tool.Result, error), error) {
+func (h operated) Start(ctx context.Context, runID string, known bool, c tool.Call) (func(context.Context) (tool.Result, error), error) {
 	if h.gate.InCall(ctx) {
 		o := callOptions{durable: true}
 		return nil, o.inside()
@@ -198,7 +198,7 @@ func (h operated) Start(ctx context.Context, runID string, c tool.Call) (func(co
 		return nil, err
 	}
 	d := durable{h.Host, j, runID}
-	call, err := d.start(ctx, c, d.begins(ctx, c, nil))
+	call, err := d.start(ctx, c, d.begins(ctx, c, nil), !known)
 	if err != nil {
 		h.inflight.Leave()
 		return nil, err

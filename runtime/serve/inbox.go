@@ -89,7 +89,7 @@ func (b *inbox) put(ctx context.Context, j *history.Journal, run *history.Run) {
 	if !asks(run) {
 		return
 	}
-	if asked, _ := j.Questions(ctx, run.ID); len(asked) > 0 { // of a damaged record, what can be read
+	if asked, _ := j.QuestionsOf(ctx, run); len(asked) > 0 { // of a damaged record, what can be read
 		b.runs[run.ID] = &waiting{*run, asked}
 	}
 }

@@ -3,7 +3,9 @@ package serve
 import (
 	"context"
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,7 +37,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 // keepRunning executes the runs of a project.
 func (s *Server) keepRunning(ctx context.Context, p *project) {
-	tick := time.NewTicker(dueEvery)
+	tick := time.NewTicker(1 + rand.N(dueEvery)) // so that the projects of many tenants do not look at the same time
 	defer tick.Stop()
 	for look := true; ; look = p.look.Swap(false) {
 		list := p.jobs.wants()
@@ -58,6 +60,7 @@ func (s *Server) keepRunning(ctx context.Context, p *project) {
 		}
 		select {
 		case <-tick.C:
+			tick.Reset(dueEvery)
 			p.look.Store(true)
 		case <-p.wake:
 		case <-s.draining:
@@ -118,7 +121,7 @@ func (s *Server) startCall(ctx context.Context, p *project, id string, c tool.Ca
 	if p.Within != nil {
 		ctx = p.Within(ctx)
 	}
-	call, err := p.op.Start(ctx, id, c)
+	call, err := p.op.Start(ctx, id, strings.HasPrefix(id, keyPrefix), c)
 	if err != nil {
 		if <-s.slots; value.KindOf(err) == value.Conflict {
 			err = nil

@@ -43,7 +43,7 @@ func (r *request) openQuestions(p *project, run *history.Run) ([]history.Asked, 
 	if err != nil {
 		return nil, err
 	}
-	return j.Questions(r.Context(), run.ID)
+	return j.QuestionsOf(r.Context(), run)
 }
 
 // view returns a question as runs show --json prints it, with what an answer to it has to name.

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -102,7 +103,7 @@ func (r *request) key() (string, error) {
 		key = r.PostFormValue("_key")
 	}
 	if key == "" {
-		return agent.NewID(), nil
+		return agent.NewID() + strings.ToLower(rand.Text()[:8]), nil // many may begin in the same second
 	}
 	if len(key) > 255 {
 		return "", value.Errorf(value.Invalid, "the Idempotency-Key is longer than 255 bytes")

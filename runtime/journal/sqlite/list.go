@@ -128,7 +128,7 @@ func (l *listing) nums() (list []int64, err error) {
 		query, args = filterQuery(&l.filter)
 		args = append(args, limit)
 	}
-	rows, err := l.tx.QueryContext(l.ctx, query, args...)
+	rows, err := reading{l.s, l.tx}.QueryContext(l.ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -91,8 +91,14 @@ func openDB(path, pragmas string) (*sql.DB, error) {
 	if err != nil {
 		return nil, dbError("open the journal", err)
 	}
+	// To open a connection takes longer than most queries. The servers of many tenants read at the same time.
+	db.SetMaxIdleConns(maxIdle)
+	db.SetConnMaxIdleTime(time.Minute)
 	return db, nil
 }
+
+// maxIdle is how many connections stay open that nobody uses.
+const maxIdle = 16
 
 // openChecked opens the database if it is a readable journal. A new one is empty, see
 // create; with existing it is an error.

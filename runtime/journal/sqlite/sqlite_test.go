@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"iter"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -113,4 +114,30 @@ func (p *pair) Held(ctx context.Context, tenant, id string) bool {
 func (p *pair) Close() error {
 	p.stores[0].Close()
 	return p.stores[1].Close()
+}
+
+// TestReaders checks that connections stay open for the next readers.
+func TestReaders(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), open(t, t.TempDir())
+	begin(t, s, "t", "r")
+	for range 3 {
+		var inside, all sync.WaitGroup
+		inside.Add(maxIdle / 2)
+		for range maxIdle / 2 {
+			all.Go(func() {
+				for _, err := range s.List(ctx, journal.Filter{Tenant: "t"}) {
+					if err != nil {
+						t.Error(err)
+					}
+					inside.Done()
+					inside.Wait()
+				}
+			})
+		}
+		all.Wait()
+	}
+	if n := s.db.Stats().MaxIdleClosed; n > 0 {
+		t.Errorf("%d connections were closed", n)
+	}
 }

@@ -39,7 +39,7 @@ func (o *opened) admit(ctx context.Context, r host.Recorded) (approved bool, err
 
 // admitWorkflow refuses the run of a workflow that is not one of this worker.
 func (o *opened) admitWorkflow(ctx context.Context, r *host.Recorded) error {
-	list, err := o.workflows(ctx)
+	list, err := o.host.Workflows(ctx)
 	if err != nil {
 		return err
 	}

@@ -101,6 +101,9 @@ func Unwrapped(w io.Writer) io.Writer {
 
 // IsTerminal reports whether a reader or writer is a terminal.
 func IsTerminal(stream any) bool {
+	if o, ok := stream.(*output); ok { // a list asks for each of its lines
+		return o.terminal
+	}
 	f := fileOf(stream)
 	return f != nil && term.IsTerminal(int(f.Fd()))
 }

@@ -60,16 +60,18 @@ func NewPrinter(out, err io.Writer, env func(string) (string, bool)) *Printer {
 // An output is a writer that remembers its first error: a command whose result was not
 // written has failed.
 type output struct {
-	w    io.Writer
-	live *Live // is in the way on a terminal; else nil
-	err  error
+	w        io.Writer
+	terminal bool
+	live     *Live // is in the way on a terminal; else nil
+	err      error
 }
 
 func newOutput(w io.Writer, live *Live) *output {
-	if !IsTerminal(w) {
-		live = nil
+	o := &output{w: w, terminal: IsTerminal(w)}
+	if o.terminal {
+		o.live = live
 	}
-	return &output{w: w, live: live}
+	return o
 }
 
 // Write implements [io.Writer].
