@@ -191,9 +191,9 @@ func configSchema() object {
 		})),
 		"runs": closedTo("The records of runs.", object{"keep_for": duration("How long runs are kept."), "keep": positive("How many runs are kept."), "answer_within": duration("How long questions can be answered.")}),
 		"engine": closedTo("What records and executes the runs.", object{
-			"kind": oneOfWords("This machine, or a deployment of Temporal.", "local", "temporal"), "profile": described("The profile of the config of Temporal.", text), "address": described("The address of the server.", text),
-			"namespace": described("The namespace of the runs.", text), "queue": described("The queue of all runs, instead of one for each checkout.", text),
-			"blobs": described("The folder of large values, which all machines share.", text), "key": described("The secret with which everything is encrypted.", text),
+			"kind": oneOfWords("This machine, or a deployment of Temporal.", "local", "temporal"), "profile": typed("string", "The profile of the config of Temporal."), "address": typed("string", "The address of the server."),
+			"namespace": typed("string", "The namespace of the runs."), "queue": typed("string", "The queue of all runs, instead of one for each checkout."),
+			"blobs": typed("string", "The folder of large values, which all machines share."), "key": typed("string", "The secret with which everything is encrypted, or none."),
 		}),
 		"server": closedTo("Who may use cassidy serve.", object{
 			"users": mapped("The users, by name.", closedTo("A user.", object{

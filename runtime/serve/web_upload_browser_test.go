@@ -13,6 +13,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/cassidy-run/cassidy/internal/browsertest"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -48,21 +49,21 @@ func TestUploadInBrowser(t *testing.T) {
 	b.click("form .pri")
 	b.has("/tools/picture", "Run picture")
 	b.enter(`[name="/title"]`, "Bakery")
-	b.act(chromedp.SetUploadFiles(`[name="/logo"]`, []string{bad}))
+	b.Do(chromedp.SetUploadFiles(`[name="/logo"]`, []string{bad}))
 	b.click(".form .acts .pri")
 	b.has("Not run yet.", "neither an image nor a PDF", "Bakery")
 	b.shot("upload-wrong")
-	b.act(chromedp.SetUploadFiles(`[name="/logo"]`, []string{good}))
+	b.Do(chromedp.SetUploadFiles(`[name="/logo"]`, []string{good}))
 	b.click(".form .acts .pri")
 	b.has("/tools/picture?run=", "Done", "Bakery", "image/png")
 	b.shot("upload")
-	run := r.until(strings.TrimPrefix(b.text("location.search"), "?run="), history.Done)
+	run := r.until(strings.TrimPrefix(b.Text("location.search"), "?run="), history.Done)
 	result, _ := run.Result.(*value.Dict)
 	if got, _ := result.Get("logo"); !bytes.Equal(value.MediaIn(got)[0].Data, data.Bytes()) {
 		t.Errorf("the tool got %v", got)
 	}
-	b.text("document.querySelectorAll('#value details').forEach(d => d.open = true)")
-	for end := time.Now().Add(lastResort); b.text("document.querySelector('#value img').naturalWidth") != "4"; time.Sleep(20 * time.Millisecond) {
+	b.Text("document.querySelectorAll('#value details').forEach(d => d.open = true)")
+	for end := time.Now().Add(browsertest.LastResort); b.Text("document.querySelector('#value img').naturalWidth") != "4"; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the image of the result is not drawn")
 		}

@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"net"
 	"path/filepath"
 	"time"
 
@@ -143,13 +142,3 @@ func (a *App) Deploy() (d *Deployment, err error) {
 
 // IsDeployed reports whether Deploy has opened an engine.
 func (a *App) IsDeployed() bool { return a.deployed != nil }
-
-// IsLoopback reports whether an address is one of this machine.
-func IsLoopback(address string) bool {
-	name, _, err := net.SplitHostPort(address)
-	if err != nil {
-		name = address
-	}
-	ip := net.ParseIP(name)
-	return name == "localhost" || ip != nil && ip.IsLoopback()
-}
