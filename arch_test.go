@@ -49,23 +49,23 @@ var powers = map[string]struct {
 	users string
 	why   string
 }{
-	"os":            {"bench/guard stdlib/fs stdlib/fs/internal/swap stdlib/shell internal/beneath internal/scratch stdlib/internal/rowtest internal/folder internal/protect internal/audit internal/config internal/identity internal/memory internal/trust internal/index internal/skill internal/project internal/lockfile internal/mcpfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/mcp-conformance/client examples/server internal/browsertest internal/testutil internal/testworker runtime/engine/internal/enginetest runtime/mcp/oauth internal/scripttest internal/check", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs and of decisions, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
-	"os/exec":       {"bench/guard sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/approve cmd/cassidy/internal/demo internal/browsertest internal/testutil internal/testworker", "the launcher of commands where no system confines them, a person's own editor, the demo, and the worker and the browser of a test, and benchmarks"},
-	"os/signal":     {"sandbox/launch cmd/cassidy/internal/app cmd/cassidy/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
-	"syscall":       {"internal/testutil stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/cassidy/internal/ui runtime/mcp examples/server internal/identity internal/memory internal/protect internal/scratch runtime/mcp/oauth", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; a client that has gone; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the lock of the programs that tests build; the number of a file, how many names it has and when it was made"},
-	"net":           {"stdlib/web runtime/mcp cmd/cassidy/internal/mcp examples/server runtime/mcp/oauth runtime/serve cmd/cassidy/internal/serve", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
-	"net/http":      {". stdlib stdlib/web runtime/model runtime/model/internal/wire runtime/model/anthropic runtime/model/cassidyai runtime/model/gemini cmd/cassidy/internal/models runtime/mcp cmd/cassidy/internal/mcp examples/mcp-conformance examples/mcp-conformance/client examples/server runtime/mcp/oauth runtime/mcp/attached internal/scripttest runtime/serve cmd/cassidy/internal/serve cmd/cassidy/internal/remote", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with, for the command through the proxy of its environment; in the root and stdlib only the types of Options.HTTP; and a server, with the command that talks to it"},
-	"net/netip":     {"internal/scripttest stdlib stdlib/web internal/config . runtime/mcp/oauth runtime/serve cmd/cassidy/internal/remote", "reads and judges addresses, and reaches none"},
-	"net/url":       {"stdlib/encoding stdlib/internal/row stdlib/secret stdlib/text stdlib/web internal/jsonschema internal/lsp internal/mcpfile internal/openapi runtime/model/cassidyai runtime/model/internal/wire runtime/mcp cmd/cassidy/internal/mcp cmd/cassidy/internal/check cmd/cassidy/internal/models cmd/cassidy/internal/tool runtime/mcp/oauth runtime/serve runtime/serve/internal/page cmd/cassidy/internal/remote", "takes addresses apart, and reaches none"},
-	"crypto/tls":    {"stdlib/web cmd/cassidy/internal/serve", "the connections of http.*, and a server"},
+	"os":            {"bench/guard stdlib/fs stdlib/fs/internal/swap stdlib/shell internal/beneath internal/scratch stdlib/internal/rowtest internal/folder internal/protect internal/audit internal/config internal/identity internal/memory internal/trust internal/index internal/skill internal/project internal/lockfile internal/mcpfile internal/watch runtime/journal/sqlite sandbox sandbox/internal/seal sandbox/launch sandbox/internal/self . cmd/cassidy cmd/internal/... cmd/cassidy-worker examples/embed examples/mcp-conformance examples/mcp-conformance/client examples/server internal/browsertest internal/testutil internal/testworker runtime/engine/internal/enginetest runtime/mcp/oauth internal/scripttest internal/check", "files are touched by effects, by who reads the project's folder, by who keeps the records of runs and of decisions, by who starts a worker and looks at it, by the command, and by who builds a worker for tests"},
+	"os/exec":       {"bench/guard sandbox/launch cmd/internal/app cmd/internal/approve cmd/internal/demo internal/browsertest internal/testutil internal/testworker cmd/internal/command", "the launcher of commands where no system confines them, a person's own editor, the demo, and the worker and the browser of a test, and benchmarks; the program of another engine"},
+	"os/signal":     {"sandbox/launch cmd/internal/app cmd/internal/ui examples/server", "a library installs no signal handler; the supervisor of a command is a process of its own"},
+	"syscall":       {"internal/testutil stdlib/fs stdlib/fs/internal/swap stdlib/web runtime/journal/sqlite sandbox sandbox/launch cmd/internal/ui runtime/mcp examples/server internal/identity internal/memory internal/protect internal/scratch runtime/mcp/oauth cmd/internal/command", "opening a file without waiting for a FIFO's other end; the lock of a run, which ends with its process; being asked before a connection is made; a client that has gone; how a worker is started, and how it ended; the names of SIGTERM and SIGHUP; the lock of the programs that tests build; the number of a file, how many names it has and when it was made; the program of another engine takes the place of the process"},
+	"net":           {"stdlib/web runtime/mcp cmd/internal/mcp examples/server runtime/mcp/oauth runtime/serve cmd/internal/serve", "only the effects of http reach a network for scripts, and they check each address that they dial; a server listens"},
+	"net/http":      {". stdlib stdlib/web runtime/model runtime/model/internal/wire runtime/model/anthropic runtime/model/cassidyai runtime/model/gemini cmd/internal/models runtime/mcp cmd/internal/mcp examples/mcp-conformance examples/mcp-conformance/client examples/server runtime/mcp/oauth runtime/mcp/attached internal/scripttest runtime/serve cmd/internal/serve cmd/internal/remote", "the client of http.*, without a proxy, cookies or shared connections; and what models are asked with, for the command through the proxy of its environment; in the root and stdlib only the types of Options.HTTP; and a server, with the command that talks to it"},
+	"net/netip":     {"internal/scripttest stdlib stdlib/web internal/config . runtime/mcp/oauth runtime/serve cmd/internal/remote", "reads and judges addresses, and reaches none"},
+	"net/url":       {"stdlib/encoding stdlib/internal/row stdlib/secret stdlib/text stdlib/web internal/jsonschema internal/lsp internal/mcpfile internal/openapi runtime/model/cassidyai runtime/model/internal/wire runtime/mcp cmd/internal/mcp cmd/internal/check cmd/internal/models cmd/internal/tool runtime/mcp/oauth runtime/serve runtime/serve/internal/page cmd/internal/remote", "takes addresses apart, and reaches none"},
+	"crypto/tls":    {"stdlib/web cmd/internal/serve", "the connections of http.*, and a server"},
 	"crypto/x509":   {"stdlib stdlib/web .", "the authorities that http.* trusts"},
 	"plugin":        {"", "nothing is loaded into the process"},
 	"io/ioutil":     {"", "os by another name"},
 	"os/user":       {"", "the command asks the environment"},
 	"unsafe":        {"sandbox sandbox/internal/seal sandbox/launch sandbox/internal/seccomp", "seccomp and capset take pointers, and have no wrapper; a message of megabytes becomes a string without a copy"},
-	"embed":         {"cmd/cassidy/internal/completion cmd/cassidy/internal/demo tools scripts runtime/model/catalog runtime/serve runtime/serve/internal/page", "data travels in the binary"},
+	"embed":         {"cmd/internal/completion cmd/internal/demo tools scripts runtime/model/catalog runtime/serve runtime/serve/internal/page", "data travels in the binary"},
 	"time/tzdata":   {"stdlib/clock", "a sandboxed process cannot read the system's time zones"},
-	"runtime/debug": {"internal/testutil cmd/cassidy cmd/cassidy/internal/app sandbox sandbox/internal/seal runtime/host/internal/gate runtime/history", "the version of the build; a worker's limits; the stack of a panic, for the log"},
+	"runtime/debug": {"internal/testutil cmd/internal/command cmd/internal/app sandbox sandbox/internal/seal runtime/host/internal/gate runtime/history", "the version of the build; a worker's limits; the stack of a panic, for the log"},
 
 	"go.starlark.net":                               {"runtime/engine/internal/star runtime/engine/internal/lint/starlint runtime/engine/internal/lint/starlint internal/scan runtime/agent/promote", "one package runs the language; the others read its syntax"},
 	"github.com/bazelbuild/buildtools":              {"runtime/engine/internal/star", "reads type annotations, which go.starlark.net does not"},
@@ -73,14 +73,14 @@ var powers = map[string]struct {
 	"gopkg.in/yaml.v3":                              {"internal/yaml", "archived upstream: one file wraps it"},
 	"github.com/google/jsonschema-go":               {"internal/jsonschema", "checks the schemas that others wrote"},
 	"github.com/bmatcuk/doublestar/v4":              {"runtime/tool/internal/target stdlib/fs", "globs, in capabilities and in fs.glob"},
-	"github.com/aymanbagabas/go-udiff":              {"stdlib/fs/internal/edits stdlib/text runtime/host/internal/gate internal/review internal/scripttest runtime/serve/internal/page cmd/cassidy/internal/serve", "unified diffs: of effects, in questions, in tests, and where they are shown"},
-	"github.com/urfave/cli/v2":                      {"cmd/cassidy/...", "only the command has flags"},
-	"golang.org/x/sys":                              {"runtime/journal/sqlite stdlib/fs/internal/swap sandbox sandbox/internal/seal sandbox/launch sandbox/internal/seccomp sandbox/internal/seccomp/seccomptest internal/identity internal/beneath cmd/cassidy/internal/ui cmd/cassidy/internal/ptytest", "the time when a folder was made; the same lock on Windows; opening what is below a folder without following links; the kernel's names for what a worker and a command give up; discarding what was typed too early"},
+	"github.com/aymanbagabas/go-udiff":              {"stdlib/fs/internal/edits stdlib/text runtime/host/internal/gate internal/review internal/scripttest runtime/serve/internal/page cmd/internal/serve", "unified diffs: of effects, in questions, in tests, and where they are shown"},
+	"github.com/urfave/cli/v2":                      {"cmd/internal/...", "only the command has flags"},
+	"golang.org/x/sys":                              {"runtime/journal/sqlite stdlib/fs/internal/swap sandbox sandbox/internal/seal sandbox/launch sandbox/internal/seccomp sandbox/internal/seccomp/seccomptest internal/identity internal/beneath cmd/internal/ui cmd/internal/ptytest", "the time when a folder was made; the same lock on Windows; opening what is below a folder without following links; the kernel's names for what a worker and a command give up; discarding what was typed too early"},
 	"github.com/go-analyze/charts":                  {"stdlib/table", "draws charts, as PNG and SVG"},
-	"github.com/rivo/uniseg":                        {"cmd/cassidy/internal/draw", "how many cells a text has, and where it can be cut"},
-	"github.com/yuin/goldmark":                      {"internal/markdown cmd/cassidy/internal/draw runtime/serve/internal/page", "reads Markdown"},
-	"golang.org/x/term":                             {"cmd/cassidy/internal/ui", "edits lines on a terminal, and knows its width"},
-	"golang.org/x/net":                              {"stdlib/text stdlib/web sandbox/internal/seccomp sandbox/internal/seccomp/seccomptest cmd/cassidy/internal/models", "httpproxy: which proxy the environment names for an address; idna: which host a name means, asked before it is judged; html: reads pages tag by tag; bpf: assembles the filter of system calls"},
+	"github.com/rivo/uniseg":                        {"cmd/internal/draw", "how many cells a text has, and where it can be cut"},
+	"github.com/yuin/goldmark":                      {"internal/markdown cmd/internal/draw runtime/serve/internal/page", "reads Markdown"},
+	"golang.org/x/term":                             {"cmd/internal/ui", "edits lines on a terminal, and knows its width"},
+	"golang.org/x/net":                              {"stdlib/text stdlib/web sandbox/internal/seccomp sandbox/internal/seccomp/seccomptest cmd/internal/models", "httpproxy: which proxy the environment names for an address; idna: which host a name means, asked before it is judged; html: reads pages tag by tag; bpf: assembles the filter of system calls"},
 	"github.com/landlock-lsm/go-landlock":           {"sandbox/internal/seal sandbox/launch", "what a worker and a command may not open"},
 	"kernel.org/pub/linux/libs/security/libcap/psx": {"sandbox/internal/seal", "capabilities belong to threads, with cgo or without"},
 	"github.com/creachadair/jrpc2":                  {"internal/lsp", "JSON-RPC, on which the protocol of editors is built"},
@@ -90,12 +90,12 @@ var powers = map[string]struct {
 	"modernc.org/libc":                              {"stdlib/table", "two switches of the database that its driver has no name for: how much memory a query may take"},
 	"mvdan.cc/sh/v3":                                {"stdlib/shell", "takes command lines apart, and runs none"},
 	"github.com/modelcontextprotocol/go-sdk":        {"runtime/mcp runtime/mcp/attached examples/mcp-conformance runtime/mcp/oauth", "the protocol; a door stands on it"},
-	"github.com/rogpeppe/go-internal":               {"internal/config cmd/cassidy/internal/mcp runtime/mcp/oauth", "lockedfile: two processes that change the rules of a config, or a list of servers; the rest is for tests only"},
+	"github.com/rogpeppe/go-internal":               {"internal/config cmd/internal/mcp runtime/mcp/oauth", "lockedfile: two processes that change the rules of a config, or a list of servers; the rest is for tests only"},
 	"golang.org/x/mod":                              {"internal/lockfile", "dirhash: digests as in go.sum"},
 	"golang.org/x/time":                             {"runtime/serve", "how often somebody may ask"},
 	"golang.org/x/oauth2":                           {"runtime/mcp/oauth", "the tokens of the SDK's authorization"},
-	"github.com/tailscale/hujson":                   {"cmd/cassidy/internal/mcp", "JSON with comments: the settings of editors"},
-	"github.com/zalando/go-keyring":                 {"cmd/cassidy/internal/keyring", "the keyrings of three systems"},
+	"github.com/tailscale/hujson":                   {"cmd/internal/mcp", "JSON with comments: the settings of editors"},
+	"github.com/zalando/go-keyring":                 {"cmd/internal/keyring", "the keyrings of three systems"},
 	"github.com/fsnotify/fsnotify":                  {"internal/watch", "the system's reports of changed files"},
 	"github.com/chromedp/cdproto":                   {"internal/browsertest", "tests: what Chromium is told"},
 	"github.com/chromedp/chromedp":                  {"internal/browsertest", "tests: starts Chromium"},
@@ -246,10 +246,10 @@ func drawn(t *testing.T, packages map[string]bool) map[string]int {
 	return floor
 }
 
-// isInside reports whether a package is a part of another one.
+// isInside reports whether a package is a part of another one, or of the commands.
 func isInside(dir string, packages map[string]bool) bool {
 	for at := strings.LastIndex(dir, "/internal/"); at >= 0; at = strings.LastIndex(dir[:at], "/internal/") {
-		if packages[dir[:at]] {
+		if packages[dir[:at]] || dir[:at] == "cmd" { // the commands
 			return true
 		}
 	}

@@ -36,7 +36,7 @@ func TestDocsTools(t *testing.T) {
 			text := readPage(t, page.file)
 			dir := t.TempDir()
 			putFile(t, filepath.Join(dir, "README.md"), readPage(t, "README.md")) // what the tools read
-			putFile(t, filepath.Join(dir, "stock.csv"), readPage(t, "cmd/cassidy/internal/demo/project/stock.csv"))
+			putFile(t, filepath.Join(dir, "stock.csv"), readPage(t, "cmd/internal/demo/project/stock.csv"))
 			var got []string
 			for _, b := range docBlocks(text) {
 				switch {

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
 )
 
 // FuzzArguments checks that no command line makes the command panic, and that
@@ -30,7 +31,7 @@ func FuzzArguments(f *testing.F) {
 			return map[string]string{"CASSIDY_HOME": dir}[name], name == "CASSIDY_HOME"
 		}
 		w := &app.World{In: strings.NewReader(""), Out: io.Discard, Err: &told, Env: env}
-		code := Main(context.Background(), append([]string{"--dir", dir}, args...), w)
+		code := command.Main(context.Background(), append([]string{"--dir", dir}, args...), w)
 		if code != 0 && told.Len() == 0 && !slices.Contains(args, "--quiet") {
 			t.Errorf("%q ended with %d and said nothing", args, code)
 		}

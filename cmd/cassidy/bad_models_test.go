@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
+	"github.com/cassidy-run/cassidy/cmd/internal/apptest"
 	"github.com/cassidy-run/cassidy/internal/testutil"
 )
 

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 
@@ -43,7 +44,7 @@ func TestChatContinues(t *testing.T) {
 		{1, "chat x --session ben --run-id y", 2, "", "mutually exclusive"},
 	} {
 		var out, errs bytes.Buffer
-		code := Main(context.Background(), append([]string{"--dir", dirs[tt.dir]}, strings.Fields(tt.args)...), &app.World{
+		code := command.Main(context.Background(), append([]string{"--dir", dirs[tt.dir]}, strings.Fields(tt.args)...), &app.World{
 			In: strings.NewReader(""), Out: &out, Err: &errs, Env: func(name string) (string, bool) {
 				value, ok := map[string]string{"CASSIDY_HOME": home, "CASSIDY_WORKER": testworker.Exec()}[name]
 				return value, ok

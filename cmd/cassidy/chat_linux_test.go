@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ptytest"
+	"github.com/cassidy-run/cassidy/cmd/internal/ptytest"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
+
 	"go/ast"
 	"go/token"
 	"io"
@@ -14,7 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/app"
 	"github.com/cassidy-run/cassidy/internal/sourcetest"
 )
 
@@ -76,7 +78,7 @@ type tree struct {
 func commandTree() *tree {
 	root := &tree{flags: []string{"dir", "json", "quiet", "verbose", "config", "trust-once", "help", "h"}, commands: map[string]*tree{}}
 	a := app.New(&app.World{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Env: os.LookupEnv})
-	for _, command := range commands() {
+	for _, command := range command.Commands() {
 		root.add(command(a))
 	}
 	return root

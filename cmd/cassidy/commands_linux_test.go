@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
+
 	"io"
 	"os"
 	"path/filepath"
@@ -14,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ptytest"
+	"github.com/cassidy-run/cassidy/cmd/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/draw"
+	"github.com/cassidy-run/cassidy/cmd/internal/ptytest"
 	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
@@ -119,7 +121,7 @@ func (l terminalLook) run(t *testing.T, dir string, args []string, errors bool) 
 		app.Run(t.Context(), append([]string{"--dir", dir}, args...), &app.World{
 			In: strings.NewReader(""), Out: program, Err: faults, Sandbox: cassidy.Inline,
 			Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
-		}, commands()...)
+		}, command.Commands()...)
 	})
 }
 
@@ -202,7 +204,7 @@ func TestCommandsOnTerminals(t *testing.T) {
 		}
 	}
 	a := app.New(&app.World{Out: io.Discard, Err: io.Discard, Env: os.LookupEnv})
-	for _, command := range commands() {
+	for _, command := range command.Commands() {
 		add("", command(a))
 	}
 	for _, path := range all {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ptytest"
+	"github.com/cassidy-run/cassidy/cmd/internal/ptytest"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ptytest"
+	"github.com/cassidy-run/cassidy/cmd/internal/ptytest"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 

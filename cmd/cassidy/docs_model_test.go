@@ -1,11 +1,13 @@
 package main
 
 import (
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
+
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
+	"github.com/cassidy-run/cassidy/cmd/internal/apptest"
 )
 
 // TestDocsNativeModel runs the model with native calls that the page on agents shows.
@@ -20,7 +22,7 @@ func TestDocsNativeModel(t *testing.T) {
 	if !ok {
 		t.Fatal("docs/agents.md has no model native.star")
 	}
-	p := apptest.NewProject(t, commands(), nil)
+	p := apptest.NewProject(t, command.Commands(), nil)
 	for name, text := range map[string]string{"native.star": model, "a.txt": "short", "b.txt": "the longer one of both"} {
 		p.Write(name, text)
 	}

@@ -1,16 +1,18 @@
 package main
 
 import (
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
+
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
+	"github.com/cassidy-run/cassidy/cmd/internal/apptest"
 )
 
 // newFlowProject makes a project of these files, by their names below .cassidy.
 func newFlowProject(t *testing.T, files map[string]string) *flowProject {
 	t.Helper()
-	return &flowProject{apptest.NewProject(t, commands(), files)}
+	return &flowProject{apptest.NewProject(t, command.Commands(), files)}
 }
 
 // A flowProject is a project with tools and workflows that its user trusts.

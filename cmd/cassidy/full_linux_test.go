@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
+
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
+	"github.com/cassidy-run/cassidy/cmd/internal/apptest"
 )
 
 // fillFiles are a workflow that writes, and has written down, more than some
@@ -51,7 +53,7 @@ func TestFullDisk(t *testing.T) {
 		{"limit of the process", smallFiles, 5, "write to the journal: the disk cannot be read or written"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := &flowProject{&apptest.Project{TB: t, Dir: t.TempDir(), Home: t.TempDir(), Commands: commands()}}
+			p := &flowProject{&apptest.Project{TB: t, Dir: t.TempDir(), Home: t.TempDir(), Commands: command.Commands()}}
 			began, room := tt.full(p)
 			cmd := p.command("run", "fill", "--yes", "--run-id", "k")
 			var stderr strings.Builder

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
+
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,7 +10,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
+	"github.com/cassidy-run/cassidy/cmd/internal/apptest"
 )
 
 // hostile is a text that would write a line of its own, steer the terminal and hide its end.
@@ -20,7 +22,7 @@ func TestTextFromOutsideIsMarked(t *testing.T) {
 	t.Parallel()
 	text := strings.NewReplacer("\n", `\n`, "\r", `\r`, "\x1b", `\x1b`, "\u202e", `\u202e`).Replace(hostile)
 	dir := t.TempDir()
-	p := &apptest.Project{TB: t, Dir: dir, Home: t.TempDir(), Commands: commands()}
+	p := &apptest.Project{TB: t, Dir: dir, Home: t.TempDir(), Commands: command.Commands()}
 	p.Write(".cassidy/tools/talk.star", "def talk(text: str = \"\"):\n    \"Talk.\"\n    progress(\""+text+"\")\n    fs.write(\"put.txt\", \""+text+"\")\n    return \""+text+"\"\n\ntool(talk, title = \""+text+"\", group = \"g\", needs = [\"fs.write\"])\n")
 
 	p.Write(".cassidy/tools/fall.star", "def fall(text: str = \"\"):\n    \"Fall.\"\n    fail(\""+text+"\")\n\ntool(fall)\n")

@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"github.com/cassidy-run/cassidy"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
 )
 
 // TestOneHost checks that a call opens one host, whether it is recorded or not, and that one which only reads
@@ -41,7 +42,7 @@ func TestOneHost(t *testing.T) {
 				return "", false
 			}
 			w := &app.World{In: strings.NewReader(""), Out: &out, Err: &log, Env: env, Sandbox: cassidy.Inline}
-			code := Main(t.Context(), []string{"--trust-once", "--dir", dir, "tool", "run", tool, "--yes"}, w)
+			code := command.Main(t.Context(), []string{"--trust-once", "--dir", dir, "tool", "run", tool, "--yes"}, w)
 			if code != 0 || out.String() != "done\n" || opened != 2 {
 				t.Errorf("it ended with %d and %q after %d questions for the program of workers: %s", code, &out, opened, &log)
 			}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
+
 	"bufio"
 	"encoding/json"
 	"errors"
@@ -25,8 +27,8 @@ import (
 	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ui"
+	"github.com/cassidy-run/cassidy/cmd/internal/apptest"
+	"github.com/cassidy-run/cassidy/cmd/internal/ui"
 	"github.com/cassidy-run/cassidy/runtime/value"
 	"github.com/cassidy-run/cassidy/sandbox/launch"
 )
@@ -179,7 +181,7 @@ func newOrdealIn(t *testing.T, dir, home string, tools map[string]string, flow s
 		t.Cleanup(func() { signal.Ignore(unix.SIGHUP) })
 	}
 	o := &ordeal{far: newFarServer(t), before: childrenOf(os.Getpid())}
-	o.flowProject = &flowProject{&apptest.Project{TB: t, Dir: dir, Home: home, Commands: commands()}}
+	o.flowProject = &flowProject{&apptest.Project{TB: t, Dir: dir, Home: home, Commands: command.Commands()}}
 	o.Write(".cassidy/workflows/all.star", flow)
 	for name, text := range tools {
 		o.Write(".cassidy/tools/"+name+".star", strings.ReplaceAll(text, "SERVER", o.far.address())+"\n")

@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 
@@ -39,7 +40,7 @@ func (p *attachedProject) run(args ...string) (code int, out, errs string) {
 		return value, true
 	}
 	var stdout, stderr bytes.Buffer
-	code = Main(p.Context(), append([]string{"--dir", p.dir}, args...), &app.World{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Env: env})
+	code = command.Main(p.Context(), append([]string{"--dir", p.dir}, args...), &app.World{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Env: env})
 	return code, stdout.String(), stderr.String()
 }
 

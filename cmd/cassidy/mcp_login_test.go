@@ -14,7 +14,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 
@@ -115,7 +116,7 @@ func TestMCPLogin(t *testing.T) {
 			v, ok := map[string]string{"CASSIDY_HOME": home, "HOME": home, "CASSIDY_WORKER": testworker.Exec()}[name]
 			return v, ok
 		}}
-		code := Main(t.Context(), append([]string{"--dir", dir}, args...), w)
+		code := command.Main(t.Context(), append([]string{"--dir", dir}, args...), w)
 		if got := told.text.String(); code != wantCode || !strings.Contains(got, wanted) || strings.Contains(got, "secret-") {
 			t.Errorf("cassidy %v ended with %d:\n%s\nwant %d and %q", args, code, got, wantCode, wanted)
 		}

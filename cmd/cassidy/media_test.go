@@ -15,7 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 
@@ -94,7 +95,7 @@ tool(chart, needs = ["fs.read"])
 	defer server.Close()
 	env := map[string]string{"CASSIDY_HOME": t.TempDir(), "CASSIDY_WORKER": testworker.Exec(), "ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": server.URL}
 	var out, errs bytes.Buffer
-	code := Main(t.Context(), []string{"--dir", dir, "--trust-once", "task", "What does it show?", "--model", "anthropic:claude-sonnet-5-5", "--tools", "chart", "--attach", filepath.Join(dir, "chart.png")}, &app.World{
+	code := command.Main(t.Context(), []string{"--dir", dir, "--trust-once", "task", "What does it show?", "--model", "anthropic:claude-sonnet-5-5", "--tools", "chart", "--attach", filepath.Join(dir, "chart.png")}, &app.World{
 		In: strings.NewReader(""), Out: &out, Err: &errs, Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 	})
 	if code != 0 || out.String() != "it rises\n" || len(requests) != 2 {

@@ -13,7 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
 )
 
 // A weapon is how a process is ended, or which of its workers.
@@ -112,7 +113,7 @@ func mortalProcess() int {
 		panic(err)
 	}
 	ctx, interrupts := app.CatchInterrupts()
-	return Main(ctx, os.Args[1:], &app.World{In: os.Stdin, Out: d, Err: os.Stderr, Env: os.LookupEnv, Interrupts: interrupts})
+	return command.Main(ctx, os.Args[1:], &app.World{In: os.Stdin, Out: d, Err: os.Stderr, Env: os.LookupEnv, Interrupts: interrupts})
 }
 
 // A deadly writer strikes the process that writes to it too often.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
+
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -13,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
+	"github.com/cassidy-run/cassidy/cmd/internal/apptest"
 	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/sandbox/launch"
 )
@@ -164,7 +166,7 @@ func timesOf(t *testing.T, some, soak int) (times int, random *rand.Rand) {
 // it trusts.
 func newPairProcess(t *testing.T, dir, flow string, tools map[string]string) *pairProcess {
 	t.Helper()
-	p := &flowProject{&apptest.Project{TB: t, Dir: dir, Home: t.TempDir(), Commands: commands()}}
+	p := &flowProject{&apptest.Project{TB: t, Dir: dir, Home: t.TempDir(), Commands: command.Commands()}}
 	p.Write(".cassidy/workflows/all.star", flow)
 	for name, text := range tools {
 		p.Write(".cassidy/tools/"+name+".star", text+"\n")

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/ptytest"
+	"github.com/cassidy-run/cassidy/cmd/internal/ptytest"
 )
 
 // byKeys returns what a command shows on a terminal to somebody who types lines, one at each prompt.

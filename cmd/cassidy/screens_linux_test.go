@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/draw"
+	"github.com/cassidy-run/cassidy/cmd/internal/draw"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
 

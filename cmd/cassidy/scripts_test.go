@@ -12,8 +12,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/app"
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
+	"github.com/cassidy-run/cassidy/cmd/internal/app"
+	"github.com/cassidy-run/cassidy/cmd/internal/apptest"
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
 	"github.com/cassidy-run/cassidy/internal/testutil"
 	"github.com/cassidy-run/cassidy/internal/testworker"
 )
@@ -102,7 +103,7 @@ func runHere(ts *testscript.TestScript, known *tree, wantFailure bool, args []st
 	leave, err := enter(ts)
 	ts.Check(err)
 	var printed strings.Builder
-	code := Main(context.Background(), args, &app.World{
+	code := command.Main(context.Background(), args, &app.World{
 		In: strings.NewReader(in), Out: ts.Stdout(), Err: io.MultiWriter(ts.Stderr(), &printed),
 		Env: func(name string) (string, bool) { v := ts.Getenv(name); return v, v != "" }, Sandbox: apptest.Sandbox(),
 	})

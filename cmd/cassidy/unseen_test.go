@@ -1,13 +1,15 @@
 package main
 
 import (
+	"github.com/cassidy-run/cassidy/cmd/internal/command"
+
 	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/cassidy-run/cassidy/cmd/cassidy/internal/apptest"
+	"github.com/cassidy-run/cassidy/cmd/internal/apptest"
 	"github.com/cassidy-run/cassidy/runtime/value"
 )
 
@@ -32,7 +34,7 @@ func unseen(t *testing.T, c rune) {
 		escape = fmt.Sprintf(`%s\u%04x\u%04x%s`, left, 0xd800+high>>10, 0xdc00+high&0x3ff, right)
 	}
 	forms := []string{fmt.Sprintf("%s⟨U+%04X⟩%s", left, c, right), escape, strings.Trim(strconv.Quote(raw), `"`)}
-	p := &apptest.Project{TB: t, Dir: t.TempDir(), Home: t.TempDir(), Commands: commands()}
+	p := &apptest.Project{TB: t, Dir: t.TempDir(), Home: t.TempDir(), Commands: command.Commands()}
 	text := strings.NewReplacer("TEXT", source)
 	p.Write(".cassidy/tools/talk.star", text.Replace(`
 def talk(text: str = "TEXT", more: str = ""):

@@ -150,8 +150,13 @@ func (r *request) result(c begunCall, wait time.Duration) error {
 	if c.next != nil {
 		select {
 		case <-c.next.done:
-			if c.next.err == nil {
+			e := c.next.err
+			if e == nil {
 				return r.replyResult(c.run, &c.next.result)
+			}
+			if isUnrecorded(e) { // also the beginning of the run, perhaps
+				c.p.writes.tried(e)
+				return e
 			}
 		case <-time.After(endEvery): // another process may execute it
 		case <-r.s.draining:

@@ -28,10 +28,15 @@ func isFull(e *value.Error) bool {
 	return e.Kind == value.Limit && (e.Limit == "disk" || e.Limit == value.LimitRecord)
 }
 
+// isUnrecorded reports whether an error says that something could not be recorded.
+func isUnrecorded(e *value.Error) bool {
+	return isFull(e) || e.Limit == value.LimitRecord && e.Kind == value.Unavailable
+}
+
 // tried notes whether something could be recorded. Other errors say nothing of that.
 func (w *writes) tried(err error) {
 	e := value.ErrorOf(err, value.Failed)
-	if e != nil && !isFull(e) && (e.Limit != value.LimitRecord || e.Kind != value.Unavailable) {
+	if e != nil && !isUnrecorded(e) {
 		return
 	}
 	w.mu.Lock()
