@@ -12,6 +12,15 @@ test:
 parquet:
 	cd cmd/cassidy-parquet && go vet ./... && go test ./...
 
+# The modules for Temporal: the store, and the command with it. make temporal also runs them on a development server, which takes some
+# minutes to build: go install github.com/temporalio/cli/cmd/temporal@v1.5.1
+.PHONY: temporal-check temporal
+temporal-check:
+	cd runtime/temporal && go vet -tags temporal ./... && go test ./...
+	cd cmd/cassidy-temporal && go vet ./... && go test ./...
+temporal: temporal-check
+	cd runtime/temporal && go test -count 1 -timeout 15m -tags temporal ./...
+
 # The packages that are concurrent; .ci/race.txt has the reasons. Without the option, each process of a
 # test waits a second before it exits. make lint has vetted the packages.
 .PHONY: race

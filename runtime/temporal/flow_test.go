@@ -158,21 +158,17 @@ func TestFlowStuck(t *testing.T) {
 func TestFlowContinues(t *testing.T) {
 	var f *flowTest
 	f = newFlowTest(func(x execution) (executed, error) {
-		for i := range int64(mostCommits + 1) {
-			a := &answer{}
-			f.RegisterDelayedCallback(func() {
-				f.UpdateWorkflow(commitName, "", a, commit{Run: flowID, Owner: owner{x.Segment, 1}, From: i, Frames: 1}, stream("x"))
-			}, 0)
+		done := f.update(commitName, commit{Run: flowID, Owner: owner{x.Segment, 1}, Frames: 2}, stream("a", "b"))
+		f.update(sendName, letter{Run: flowID, ID: "1", Message: journal.Message{Kind: "answer", Key: "q"}})
+		if c, ok := done.v.(committed); !ok || c.Yield {
+			t.Errorf("the commit gave %v", done.v)
 		}
-		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-			if v, err := f.QueryWorkflow(loadName, int64(-1)); err == nil {
-				var got view
-				if _ = v.Get(&got); got.Record.Frames == mostCommits+1 {
-					break
-				}
-			}
+		f.SetContinueAsNewSuggested(true)
+		late := f.update(commitName, commit{Run: flowID, Owner: owner{x.Segment, 1}, From: 2, Frames: 1}, stream("c"))
+		if c, ok := late.v.(committed); !ok || !c.Yield {
+			t.Errorf("the commit in a long history gave %v", late.v)
 		}
-		return executed{}, nil
+		return executed{Questions: 1}, nil
 	})
 	f.ExecuteWorkflow(flowName, queued(), []byte(nil))
 	var next *workflow.ContinueAsNewError
@@ -184,7 +180,7 @@ func TestFlowContinues(t *testing.T) {
 	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &r, &data); err != nil {
 		t.Fatal(err)
 	}
-	if r.Frames != mostCommits+1 || len(frames(data)) != mostCommits+1 {
-		t.Errorf("the next history begins with %d frames, and data of %d", r.Frames, len(frames(data)))
+	if r.Frames != 3 || string(data) != string(stream("a", "b", "c")) || len(r.Inbox) != 1 || !r.News || r.Questions != 1 || r.Owner.Segment != 1 {
+		t.Errorf("the next history begins with %+v and %q", r, data)
 	}
 }
