@@ -76,7 +76,7 @@ type tree struct {
 }
 
 func commandTree() *tree {
-	root := &tree{flags: []string{"dir", "json", "quiet", "verbose", "config", "trust-once", "help", "h"}, commands: map[string]*tree{}}
+	root := &tree{flags: []string{"dir", "json", "quiet", "verbose", "config", "engine", "server", "trust-once", "help", "h"}, commands: map[string]*tree{}}
 	a := app.New(&app.World{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Env: os.LookupEnv})
 	for _, command := range command.Commands() {
 		root.add(command(a))
@@ -103,7 +103,7 @@ var word = regexp.MustCompile(`^[a-z][a-z-]*$`)
 // check returns why a command line is wrong, or "".
 func (t *tree) check(line string) string {
 	at, flags, inQuotes := t, slices.Clone(t.flags), false
-	takesValue := []string{"--dir", "--config"}
+	takesValue := []string{"--dir", "--config", "--engine", "--server"}
 	fields := strings.Fields(line)
 	for i := 0; i < len(fields); i++ {
 		field := strings.Trim(fields[i], `.,:"'[]`)

@@ -318,7 +318,7 @@ tool(risky, needs = ["fs.read", "fs.write", "use:ext"])
     """
     return "x" * n
 
-tool(long, needs = [], limits = {"result": 16 << 20})
+tool(long, needs = [], limits = {"result": 9000000})
 `,
 	"workflows/six.star": `def main(n: int, nap: float = 0.2):
     """All parts.

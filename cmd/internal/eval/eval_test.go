@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { testworker.Main(m, stdlib.Pure()...) }
 var update = flag.Bool("update", false, "record the report of examples/evals")
 
 // examples is the folder of the example.
-var examples = filepath.Join("..", "..", "..", "..", "examples", "evals")
+var examples = filepath.Join("..", "..", "..", "examples", "evals")
 
 // cassidy runs the command in a folder, with an empty home.
 func cassidy(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {

@@ -10,7 +10,7 @@ import (
 
 // TestDocs checks that docs/mcp.md shows the entry of each client as install prints it.
 func TestDocs(t *testing.T) {
-	text, err := os.ReadFile("../../../../docs/mcp.md")
+	text, err := os.ReadFile("../../../docs/mcp.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -276,7 +276,7 @@ func TestWrongModels(t *testing.T) {
 			t.Errorf("%s: %v, although the wrong proxy is not used", env, err)
 		}
 	}
-	page, err := os.ReadFile("../../../../docs/agents.md")
+	page, err := os.ReadFile("../../../docs/agents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func TestWrongModels(t *testing.T) {
 // TestDocsProviders checks that the example of docs/agents.md is a config, and that its comments
 // name models of it.
 func TestDocsProviders(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/agents.md")
+	page, err := os.ReadFile("../../../docs/agents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func TestVariablesAreDocumented(t *testing.T) {
 		}
 		source = append(source, text...)
 	}
-	page, err := os.ReadFile("../../../../docs/agents.md")
+	page, err := os.ReadFile("../../../docs/agents.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func newProject(t *testing.T) *apptest.Project {
 	t.Parallel()
 	p := apptest.NewProject(t, commands(), map[string]string{"config.yaml": ""})
 	for _, name := range []string{"petstore.yaml", "mail.yaml", "odd.yaml", "tickets.json"} {
-		text, err := os.ReadFile(filepath.Join("../../../../internal/openapi/testdata", name))
+		text, err := os.ReadFile(filepath.Join("../../../internal/openapi/testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}
