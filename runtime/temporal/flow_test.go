@@ -17,13 +17,21 @@ import (
 
 // An answer is what an update returns in the test environment.
 type answer struct {
-	err error
-	v   any
+	done chan struct{} // closed with the answer
+	err  error
+	v    any
 }
 
-func (a *answer) Accept()                 {}
-func (a *answer) Reject(err error)        { a.err = err }
-func (a *answer) Complete(v any, e error) { a.v, a.err = v, e }
+func newAnswer() *answer { return &answer{done: make(chan struct{})} }
+
+func (a *answer) Accept() {}
+
+func (a *answer) Reject(err error) { a.Complete(nil, err) }
+
+func (a *answer) Complete(v any, err error) {
+	a.v, a.err = v, err
+	close(a.done)
+}
 
 const flowID = "default-test-workflow-id"
 
@@ -50,11 +58,15 @@ func newFlowTest(executions ...func(x execution) (executed, error)) *flowTest {
 	return f
 }
 
-// update sends an update while an execution is in progress, and returns what it gives later.
+// update sends an update while an execution is in progress, and waits for its answer.
 func (f *flowTest) update(what string, args ...any) *answer {
-	a := &answer{}
+	a := newAnswer()
 	f.RegisterDelayedCallback(func() { f.UpdateWorkflow(what, "", a, args...) }, 0)
-	time.Sleep(20 * time.Millisecond) // the environment delivers it in its own goroutine
+	select {
+	case <-a.done:
+	case <-time.After(2 * time.Minute):
+		a.err = errors.New("the update has no answer")
+	}
 	return a
 }
 
@@ -113,7 +125,7 @@ func TestFlowAnswered(t *testing.T) {
 					l := letter{Run: flowID, ID: "1", Message: journal.Message{Kind: "answer", Key: "q"}}
 					for range 2 {
 						if by == "update" {
-							f.UpdateWorkflow(sendName, "", &answer{}, l)
+							f.UpdateWorkflow(sendName, "", newAnswer(), l)
 						} else {
 							f.SignalWorkflow(sendName, l)
 						}

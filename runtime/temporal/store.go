@@ -90,11 +90,11 @@ func nameOf(workflow string) (n name, ok bool) {
 // A run is what this process knows of a run.
 type run struct {
 	name
-	num    int64
-	exists bool // it was stored when its lease was acquired
-	busy   chan struct{}
+	num  int64
+	busy chan struct{} // full while this process executes it
 
 	mu     sync.Mutex
+	exists bool    // it was stored when its lease was acquired
 	staged *staged // until it is stored
 	owner  *owner  // as which this process executes the run, or nil
 	inbox  []journal.Message
@@ -185,6 +185,12 @@ func failure(n name, err error) error {
 func (s *Store) Commit(ctx context.Context, writes []*journal.Write) error {
 	if err := ctx.Err(); err != nil {
 		return value.AsError(err, value.Canceled)
+	}
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
+		return journal.ErrClosed()
 	}
 	for _, w := range writes {
 		if err := w.Check(); err != nil {
@@ -531,9 +537,12 @@ func (s *Store) Acquire(ctx context.Context, tenant, id string) (journal.Lease, 
 		case err != nil && value.KindOf(err) != value.NotFound:
 			return nil, err
 		}
-		if r.exists = err == nil; r.exists {
+		if err == nil {
 			r = s.of(n, row.Num)
 		}
+		r.mu.Lock()
+		r.exists = err == nil
+		r.mu.Unlock()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
