@@ -223,8 +223,8 @@ func (j *Journal) beginning(r Run, s tool.Script) (*Log, *job, error) {
 	rec.pack(&beginHead{j.tenant, r.ID, r.Kind, r.Title, r.Version, r.Script, nanos(r.Started), r.Project, r.Parent, r.ForkedFrom, r.Nonce, r.Session})
 	rec.put(orNil(r.Args), orNil(r.Options))
 	most := -1 // as a blob: many runs have the same script
-	if s.Source == "" {
-		most = inlineMost // of a call, which has none
+	if s.Source == "" || j.remote != nil {
+		most = inlineMost // of a call, which has none; and whoever executes a remote run may not have the blobs
 	}
 	rec.field(s.Value(), most)
 	record, err := rec.record(runBegun)

@@ -211,12 +211,15 @@ func (f *running) execute(ctx workflow.Context) error {
 	})
 	var done executed
 	err := workflow.ExecuteActivity(ctx, executeName, execution{f.Row.Tenant, f.Row.ID, f.Owner.Segment}).Get(ctx, &done)
-	switch f.busy, f.seen = false, true; {
+	switch {
 	case temporal.IsCanceledError(err):
 		return err
 	case err != nil:
 		done.Error = err.Error()
+	case done.Error == "" && !f.seen: // it would be executed again and again
+		done.Error = "its execution recorded nothing"
 	}
+	f.busy, f.seen = false, true
 	f.Questions, f.Why = done.Questions, done.Error
 	if done.Error == "" || f.Row.State.Ended() {
 		f.Failed = 0

@@ -149,6 +149,7 @@ func TestFlowStuck(t *testing.T) {
 	var f *flowTest
 	states := map[journal.State]string{}
 	f = newFlowTest(
+		func(execution) (executed, error) { return executed{}, nil }, // records nothing
 		func(execution) (executed, error) { return executed{Error: "the workflow is not reviewed"}, nil },
 		func(x execution) (executed, error) {
 			if v, err := f.QueryWorkflow(loadName, int64(-1)); err == nil {

@@ -100,6 +100,7 @@ type run struct {
 	inbox  []journal.Message
 	polled time.Time // when inbox was read
 	yields bool      // the execution has to end soon
+	wrote  bool      // it has committed something
 	dead   error     // why nothing can be added: a commit whose outcome is unknown, or a lost run
 }
 
@@ -248,12 +249,12 @@ func (s *Store) commit(w *journal.Write) error {
 	if done.Messages > len(r.inbox) {
 		r.polled = time.Time{}
 	}
-	r.yields = r.yields || done.Yield
+	r.yields, r.wrote = r.yields || done.Yield, true
 	return nil
 }
 
 // mostFrame is the length of a frame that lists get directly, in bytes.
-const mostFrame = 8 << 10
+const mostFrame = 32 << 10
 
 // stored makes the frames of a commit: what it returns goes beside it, or they are in blobs.
 func (s *Store) stored(list []journal.Frame, c *commit) ([]byte, error) {

@@ -73,7 +73,7 @@ func (e executor) execute(ctx context.Context, x execution) (executed, error) {
 		return executed{}, ctx.Err()
 	}
 	r.mu.Lock()
-	r.owner, r.dead, r.polled, r.yields = &owner{x.Segment, int(activity.GetInfo(ctx).Attempt)}, nil, time.Time{}, false
+	r.owner, r.dead, r.polled, r.yields, r.wrote = &owner{x.Segment, int(activity.GetInfo(ctx).Attempt)}, nil, time.Time{}, false, false
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
@@ -82,7 +82,7 @@ func (e executor) execute(ctx context.Context, x execution) (executed, error) {
 	}()
 	err = e.resume(ctx, h, x.ID)
 	r.mu.Lock()
-	dead, yields := r.dead, r.yields
+	dead, yields, wrote := r.dead, r.yields, r.wrote
 	r.mu.Unlock()
 	var parked *history.ParkedError
 	switch {
@@ -90,6 +90,8 @@ func (e executor) execute(ctx context.Context, x execution) (executed, error) {
 		return executed{}, dead
 	case yields, err == nil:
 		return executed{}, nil
+	case !wrote && ctx.Err() == nil: // it was refused before it was continued
+		return executed{Error: value.ErrorOf(err, value.Failed).Message()}, nil
 	case errors.As(err, &parked):
 		return executed{Questions: len(parked.Questions)}, nil
 	case ctx.Err() != nil: // the worker ends
