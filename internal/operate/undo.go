@@ -1,6 +1,8 @@
 package operate
 
 import (
+	"strings"
+
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/tool"
 	"github.com/cassidy-run/cassidy/runtime/value"
@@ -50,6 +52,20 @@ func (s *UndoneStep) Already() bool {
 
 // Complete reports whether everything that the run did is undone.
 func (u *Undone) Complete() bool { return u.Failed == nil && len(u.Skipped)+len(u.Lasting) == 0 }
+
+// AddStep adds what a step in the record of the undo did. what are the effects of the run by their steps.
+func (u *Undone) AddStep(e *history.Entry, what map[string]string) {
+	place := e.Args.Text("place")
+	at, err := history.ParseStepPath(place)
+	step := UndoneStep{StepPath: at, What: what[place], Value: e.Outcome.Value}
+	switch {
+	case err != nil || !strings.HasPrefix(e.Func, "undo."):
+	case e.Err != nil:
+		step.Err, u.Failed = e.Err, &step
+	case !e.Settled.IsZero():
+		u.Done = append(u.Done, step)
+	}
+}
 
 // An UndoneStep is one step of the run in an [Undone].
 type UndoneStep struct {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cassidy-run/cassidy/internal/operate"
 	"github.com/cassidy-run/cassidy/runtime/history"
 	"github.com/cassidy-run/cassidy/runtime/host"
 	"github.com/cassidy-run/cassidy/runtime/journal"
@@ -71,6 +72,10 @@ func TestElsewhere(t *testing.T) {
 	}
 	if !slices.Contains(types, "tool_call_start") || !slices.Contains(types, "tool_call_end") {
 		t.Errorf("the client saw %q", types)
+	}
+	undone, err := host.Operate(client.Host).UndoRun(ctx, operate.Undo{Run: "s", Parks: true})
+	if err != nil || len(undone.Done) != 1 || undone.Done[0].What == "" || m.tree()["log"] != "flowed\ncalled\n" {
+		t.Errorf("the undo gave %+v, %v, and left %q", undone, err, m.tree()["log"])
 	}
 	_, err = client.Run(ctx, "flow", value.NewDict("text", "luck", "wrong", true))
 	var e *value.Error

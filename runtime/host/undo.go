@@ -25,7 +25,20 @@ func (h *Host) undo(ctx context.Context, u operate.Undo) (*operate.Undone, error
 	if p == nil {
 		return un.out, nil
 	}
-	_, err = h.RunProgram(ctx, p)
+	if u.Record == nil && h.elsewhere("") { // whoever executes the undo holds the run
+		un.past.release()
+	}
+	if _, err = h.RunProgram(ctx, p); un.out.ID != "" && u.Record == nil && h.elsewhere(un.out.ID) {
+		what := map[string]string{}
+		for _, s := range un.steps {
+			what[s.At.String()] = s.What
+		}
+		for e, damage := range Operate(h).Steps(ctx, un.out.ID) {
+			if damage == nil {
+				un.out.AddStep(&e, what)
+			}
+		}
+	}
 	return un.out, err
 }
 

@@ -189,18 +189,7 @@ func undone(ctx context.Context, s *remote.Client, of, id string) error {
 		}
 	}
 	out := &operate.Undone{ID: id}
-	_, err = r.Each(func(e *history.Entry, _ error) {
-		place := e.Args.Text("place")
-		at, err := history.ParseStepPath(place)
-		step := operate.UndoneStep{StepPath: at, What: what[place], Value: e.Outcome.Value}
-		switch {
-		case err != nil || !strings.HasPrefix(e.Func, "undo."):
-		case e.Err != nil:
-			step.Err, out.Failed = e.Err, &step
-		case !e.Settled.IsZero():
-			out.Done = append(out.Done, step)
-		}
-	})
+	_, err = r.Each(func(e *history.Entry, _ error) { out.AddStep(e, what) })
 	if err != nil {
 		return err
 	}
