@@ -3,6 +3,7 @@ package describe
 import (
 	"encoding/base64"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -172,7 +173,7 @@ func readTook(d *value.Dict) history.Took {
 		if n, ok := v.(int64); ok {
 			f = float64(n)
 		}
-		return time.Duration(f * float64(time.Millisecond))
+		return time.Duration(math.Round(f*1000)) * time.Microsecond // as it was written
 	}
 	return history.Took{Worked: ms("duration_ms"), Waited: ms("waited_ms")}
 }
