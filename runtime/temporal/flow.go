@@ -220,7 +220,7 @@ func (f *running) execute(ctx workflow.Context) error {
 		done.Error = "its execution recorded nothing"
 	}
 	f.busy, f.seen = false, true
-	f.Questions, f.Why = done.Questions, done.Error
+	f.Questions = done.Questions
 	if done.Error == "" || f.Row.State.Ended() {
 		f.Failed = 0
 		return nil

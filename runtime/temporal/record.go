@@ -20,10 +20,9 @@ type record struct {
 	First    pointer // the first frame
 	Last     pointer // the last one, as of when the state was set
 
-	News      bool   // something came since the last execution began
-	Questions int    // that are open since the last execution
-	Failed    int    // the executions in a row that could not begin
-	Why       string // the last of these could not
+	News      bool // something came since the last execution began
+	Questions int  // that are open since the last execution
+	Failed    int  // the executions in a row that could not begin
 
 	data []byte // the frames of the segments without a blob
 }

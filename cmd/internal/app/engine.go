@@ -38,7 +38,7 @@ type Work struct {
 	Began  func(queues, warnings []string) // is called when the worker has begun
 }
 
-// engineKind is the kind of the engine of the command, which --engine or the config names.
+// engine returns the engine of the command, whose kind --engine or the config names; it is "" for this machine.
 func (a *App) engine() (config.Engine, error) {
 	c, err := a.ReadConfig("")
 	e := c.Engine
